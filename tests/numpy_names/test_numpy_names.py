@@ -463,6 +463,11 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     (lambda x: ta.trim_zeros(x), ShapeError, "^trim_zeros: expected a 1-d array"),
     (lambda x: ta.flipud(ta.zeros(())), ShapeError, "^flipud: expected at least 1 axes"),
     (lambda x: ta.block([]), ShapeError, "^block: expected lists with at least one array"),
+    (
+        lambda x: ta.block([[x], [x, x]]),
+        ShapeError,
+        r"^block: expected the sizes of \(3, 4\) along all axes but 0, got",
+    ),
     (lambda x: ta.block([x, [x]]), ShapeError, "^block: expected all arrays in equally many lists, got one in 1 less"),
     (lambda x: ta.cov(x, fweights=[1]), ShapeError, "^cov: incompatible numbers of samples and fweights; write one"),
     (

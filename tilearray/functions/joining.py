@@ -79,14 +79,7 @@ def concat(
             "concat: expected arrays with an axis to join along, got a 0-d array; write axis=None or stack"
         )
     asked, axis = axis, normalize_axis(axis, len(shape), "concat")
-    for position, part in enumerate(parts):
-        if part.shape != shape and (
-            part.ndim != len(shape) or without_axis(part.shape, axis) != without_axis(shape, axis)
-        ):
-            raise ShapeError(
-                f"concat: expected the sizes of {shape} along all axes but {axis}, got {part.shape} for array "
-                f"{position}; {_advice(shape, part.shape, axis)}"
-            )
+    check_sizes("concat", [part.shape for part in parts], axis)
     joined = _joined(parts, axis, "concat", dtype)
     if dtype is None and asked.__class__ is int and joined.__class__ is parts[0].__class__:
         _remember(parts, asked, axis, joined)
@@ -199,6 +192,17 @@ def _members(arrays: Sequence[A | HostData], axis: Any, function: str) -> list[A
     return all_arrays(function, members, "arrays[{0}]")
 
 
+def check_sizes(function: str, shapes: Sequence[tuple[int, ...]], axis: int) -> None:
+    """Raise ShapeError unless shapes are those of the first one, except along an axis."""
+    shape = shapes[0]
+    for position, other in enumerate(shapes):
+        if other != shape and (len(other) != len(shape) or without_axis(other, axis) != without_axis(shape, axis)):
+            raise ShapeError(
+                f"{function}: expected the sizes of {shape} along all axes but {axis}, got {other} for array "
+                f"{position}; {_advice(shape, other, axis)}"
+            )
+
+
 def _advice(shape: tuple[int, ...], other: tuple[int, ...], axis: int) -> str:
     """The advice for shapes that do not fit; it names the first axis that differs."""
     if len(other) != len(shape):
@@ -234,6 +238,15 @@ def _joined(parts: Sequence[A], axis: int, function: str, dtype: Any) -> A:
     result = _result(parts, (*shape[:axis], sum(sizes), *shape[axis + 1 :]), function, dtype)
     for view, part in zip(_places(result, parts, axis), parts):
         store(view, part, convert)
+    return result
+
+
+def placed(function: str, parts: Sequence[A], starts: Sequence[Sequence[int]], shape: tuple[int, ...]) -> A:
+    """Return an array of a shape that parts fill, each from its start along every axis."""
+    result = _result(parts, shape, function, None)
+    for part, start in zip(parts, starts):
+        place = [slice(first, first + size) for first, size in zip(start, part.shape)]
+        store(get(result, tuple(place)), part, convert)
     return result
 
 

@@ -15,7 +15,7 @@ from tilearray.dtypes import DTypeLike
 from tilearray.errors import OperandError, ShapeError, type_name
 from tilearray.functions.arguments import all_arrays, as_array
 from tilearray.functions.conversion import to_numpy
-from tilearray.functions.joining import concat
+from tilearray.functions.joining import check_sizes, concat, placed
 from tilearray.functions.manipulation import broadcast_to, expand_dims, reshape
 from tilearray.geometry.shapes import as_int, as_shape, normalize_axis
 
@@ -137,7 +137,8 @@ def block(arrays: Any, /) -> Array:
     """
     depth = _depth(arrays)
     ndim = max(depth, *_ndims(arrays))
-    return _block(arrays, depth, ndim)
+    shape, blocks = _laid_out(arrays, depth, ndim)
+    return placed("block", [x for x, _ in blocks], [start for _, start in blocks], shape)
 
 
 def _depth(arrays: Any) -> int:
@@ -150,17 +151,30 @@ def _ndims(arrays: Any) -> list[int]:
     return [as_array("block", arrays).ndim]
 
 
-def _block(arrays: Any, depth: int, ndim: int) -> Array:
+_Blocks = list[tuple[Array, tuple[int, ...]]]
+
+
+def _laid_out(arrays: Any, depth: int, ndim: int) -> tuple[tuple[int, ...], _Blocks]:
+    """Return the shape of nested lists of blocks, and each block with its start along every axis."""
     if not isinstance(arrays, list):
         x = as_array("block", arrays)
         if depth:
             raise ShapeError(
                 f"block: expected all arrays in equally many lists, got one in {depth} less than others; write [x]"
             )
-        return reshape(x, (1,) * (ndim - x.ndim) + x.shape)
+        x = reshape(x, (1,) * (ndim - x.ndim) + x.shape)
+        return x.shape, [(x, (0,) * ndim)]
     if not arrays:
         raise ShapeError("block: expected lists with at least one array, got an empty list; write ta.empty(shape)")
-    return concat([_block(part, depth - 1, ndim) for part in arrays], ndim - depth)  # pyright: ignore[reportUnknownVariableType]
+    axis = ndim - depth
+    parts = [_laid_out(part, depth - 1, ndim) for part in cast("list[Any]", arrays)]
+    check_sizes("block", [shape for shape, _ in parts], axis)
+    end, blocks = 0, _Blocks()
+    for shape, inner in parts:
+        blocks += [(x, (*start[:axis], start[axis] + end, *start[axis + 1 :])) for x, start in inner]
+        end += shape[axis]
+    first, _ = parts[0]
+    return (*first[:axis], end, *first[axis + 1 :]), blocks
 
 
 def append(x: Any, values: Any, axis: int | None = None) -> Array:

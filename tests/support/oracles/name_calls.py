@@ -48,7 +48,7 @@ CALLS = """
     average(x, 0, returned=True); average(x, 1, abs(y[0]), True); average(i, 0, abs(y), keepdims=True)
     bincount([]); bincount(j); bincount(j, minlength=20); bincount(j, v[:10])
     bitwise_not(i); bitwise_not(m); invert(u)
-    block([[x, y], [y, x]]); block([v, s]); block(x)
+    block([[x, y], [y, x]]); block([v, s]); block(x); block([[[x]], [[y]]]); block([[x[:, :2], x[:, 2:]], [i]])
     choose(j % 3, [v[:10], w[:10], j]); choose(j, [j, j + 1, j + 2], mode="clip"); choose(-j, [j, j * 2], mode="wrap")
     c_[v, w]; c_[x, y]; c_[j]
     column_stack([v, w]); column_stack([x, y[:, 0]])
