@@ -65,6 +65,10 @@ def test_eye_is_numpys(rows: int, columns: int | None, k: int, name: str) -> Non
     assert_same(ta.eye(rows, columns, k=k, dtype=name), wanted)
 
 
+def test_eye_takes_numpys_names():
+    np.testing.assert_array_equal(ta.to_numpy(ta.eye(N=2, M=3, k=1)), np.eye(N=2, M=3, k=1))
+
+
 def test_eye_takes_the_default_dtype_and_device():
     assert ta.eye(2).dtype == ta.float32
     assert ta.eye(np.int64(2), k=np.int8(1), dtype=ta.bfloat16, device="cpu").tolist() == [[0, 1], [0, 0]]

@@ -314,6 +314,7 @@ def test_every_keyword_is_open_or_closed_on_purpose():
     assert keywords - vocabulary.KEYWORDS <= {
         "a_max",
         "a_min",
+        "assume_unique",
         "device",
         "kind",
         "mode",
@@ -323,6 +324,14 @@ def test_every_keyword_is_open_or_closed_on_purpose():
         "sparse",
         "x",
     }
+
+
+def test_an_expression_writes_to_none_of_its_arrays():
+    x = ta.asarray([np.nan, 1.0])
+    with pytest.raises(ta.TileArrayError, match="copy"):
+        ta.evaluate("nan_to_num(x, copy=0)", x=x)
+    assert ta.evaluate("nan_to_num(x, 2)", x=x).tolist() == [2, 1]
+    assert np.isnan(x[0].item())
 
 
 def test_every_operation_of_the_table_is_there():

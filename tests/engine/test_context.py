@@ -319,6 +319,17 @@ def test_can_cast_is_promotion_that_changes_nothing() -> None:
         assert can_cast("int8", "uint8")
 
 
+@pytest.mark.parametrize("casting", ["no", "equiv", "safe", "same_kind", "unsafe"])
+def test_can_cast_has_numpys_rules(casting) -> None:
+    numpys = [dtype for dtype in dtypes.ARITHMETIC if dtype.isbuiltin == 1]
+    with semantics("numpy"):
+        for one in numpys:
+            for other in numpys:
+                assert can_cast(one, other, casting) is np.can_cast(one, other, casting)
+    with pytest.raises(OperandError, match=r"^can_cast: expected casting as 'no', .* got 'some'; write casting='uns"):
+        can_cast("int8", "int16", casting="some")  # type: ignore[arg-type]
+
+
 def test_plans_found_by_the_class_of_a_number_are_of_one_semantics() -> None:
     """Semantics share the body of ``x * 3``; torch takes no number of more than 64 bits, planned before or not."""
     x = ta.ones(2, dtype="float32", device="cpu")

@@ -88,7 +88,7 @@ CALLS = {
     "block": lambda f, d: f([[d.a, d.a], [d.a, np.zeros((3, 3))]]),
     "broadcast_arrays": lambda f, d: f(d.a, d.a[0]),
     "broadcast_to": lambda f, d: f(d.v, (2, 5)),
-    "can_cast": lambda f, d: (f(d.v, "float32"), f(d.v, "float32", "same_kind")),
+    "can_cast": lambda f, d: (f(d.v, "float32"), f(d.v, "float32", casting="same_kind"), f(d.v, "int8", "unsafe")),
     "choose": lambda f, d: f(d.i[1:4] % 2, [d.v[:3], d.w[:3]]),
     "clip": lambda f, d: (f(d.v, -1, 1), f(d.v, None, d.w), f(d.u, -1, 300)),
     "column_stack": lambda f, d: f([d.v, d.w]),

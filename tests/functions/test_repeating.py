@@ -96,8 +96,8 @@ BAD = [
     (lambda x: ta.repeat(x, np.ones(3, bool), axis=1), DTypeError, r"repeat: expected integers as counts, got bool"),
     (lambda x: ta.repeat(x, 2, axis=2), ShapeError, r"repeat: expected -2 <= axis < 2, got axis 2"),
     (lambda x: ta.repeat(x[0, 0], 2, axis=0), ShapeError, r"repeat: expected no axis \(the array is 0-d\)"),
-    (lambda x: ta.tile(x, (2, -1)), ShapeError, r"tile: expected repetitions >= 0, got \(2, -1\)"),
-    (lambda x: ta.tile(x, 1.5), ShapeError, r"tile: expected repetitions as an int or a tuple of ints, got 1.5"),
+    (lambda x: ta.tile(x, reps=(2, -1)), ShapeError, r"tile: expected reps >= 0, got \(2, -1\)"),
+    (lambda x: ta.tile(x, 1.5), ShapeError, r"tile: expected reps as an int or a tuple of ints, got 1.5"),
     (lambda x: ta.repeat({1}, 2), OperandError, r"repeat: expected a tilearray Array, got set"),
     (lambda x: ta.tile("a", 2), OperandError, r"tile: expected a tilearray Array, got str"),
 ]

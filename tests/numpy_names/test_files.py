@@ -170,6 +170,10 @@ def test_an_archive_with_another_file_is_an_error(tmp_path):
 def test_wrong_arguments_are_named(tmp_path):
     with pytest.raises(OperandError, match=r"^load: expected the name of a file or a file object, got int; write"):
         ta.load(3)
+    with pytest.raises(
+        OperandError, match=r"^load: expected allow_pickle=False, got True: nothing is unpickled; leave"
+    ):
+        ta.load(io.BytesIO(), allow_pickle=True)  # type: ignore[arg-type]
     with pytest.raises(OperandError, match=r"^load: expected mmap_mode as 'r'"):
         ta.load(tmp_path, mmap_mode="w+")
     with pytest.raises(OperandError, match=r"^save: expected a tilearray Array, got object"):

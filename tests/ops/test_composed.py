@@ -88,7 +88,7 @@ def test_nan_to_num_takes_the_limits_of_the_dtype(dtype: str) -> None:
     no_infinity = dtype == "float8_e4m3fn"  # NaN is all it has
     expected = [0.0, 0.0, 1.0, -1.0, *((0.0, 0.0) if no_infinity else (limits.max, limits.min)), 0.0]
     assert found.astype("complex128").real.tolist() == expected
-    assert ta.nan_to_num(x, 1.0, 2.0, -2.0).astype("complex128").real.tolist()[4:] == (
+    assert ta.nan_to_num(x, True, 1.0, 2.0, -2.0).astype("complex128").real.tolist()[4:] == (
         [1.0] * 3 if no_infinity else [2.0, -2.0, 1.0]
     )
 
@@ -101,6 +101,21 @@ def test_nan_to_num_copies_finite_dtypes() -> None:
     parts = ta.nan_to_num(ta.asarray([complex(math.nan, math.inf)]), posinf=3.0).item()
     assert parts == complex(0, 3)
     assert ta.nan_to_num(math.inf, posinf=4).item() == 4.0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "int8"])
+def test_nan_to_num_writes_its_operand_where_it_makes_no_copy(dtype: str) -> None:
+    host = np.array([1, 2]).astype(dtype) if dtype == "int8" else np.array([math.nan, -math.inf, 2.0], dtype)
+    x = ta.asarray(host)
+    assert ta.nan_to_num(x, False, 5.0) is x
+    expected = host.copy()
+    assert np.nan_to_num(expected, False, 5.0) is expected
+    np.testing.assert_array_equal(ta.to_numpy(x), expected)
+    assert ta.nan_to_num([math.nan], copy=False).tolist() == [0.0]
+    with pytest.raises(ta.OperandError, match=r"^nan_to_num: expected one target, got copy=False and out; leave one"):
+        ta.nan_to_num(x, copy=False, out=x)
+    with pytest.raises(ta.OperandError, match=r"^nan_to_num: expected True or False as copy, got 0.5; write copy=True"):
+        ta.nan_to_num(x, 0.5)  # type: ignore[arg-type]
 
 
 # --- divmod, frexp, aliases ---------------------------------------------------------------------------------------

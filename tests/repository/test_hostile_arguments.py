@@ -113,7 +113,7 @@ ENDLESS: list[Case] = [
     ),
     (lambda: ta.concat(itertools.repeat(X)), OperandError, "concat: expected a list or tuple of .* got itertools"),
     (lambda: ta.lexsort(itertools.repeat(X)), OperandError, "lexsort: expected a list or tuple of .* write lexsort"),
-    (lambda: ta.tile(X, itertools.repeat(1)), ShapeError, "tile: expected at most 64 repetitions as repetitions"),
+    (lambda: ta.tile(X, itertools.repeat(1)), ShapeError, "tile: expected at most 64 repetitions as reps"),
 ]
 SIZES: list[Case] = [
     *[

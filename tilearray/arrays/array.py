@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,6 +41,7 @@ from tilearray.ops.hooks import HOOKS
 from tilearray.ops.op import Op
 from tilearray.ops.options import CastMode, NamedMode
 from tilearray.ops.signatures import show
+from tilearray.promotion.storing import Casting
 
 if TYPE_CHECKING:
     from tilearray.engine.array_type import Tiles
@@ -179,7 +180,7 @@ class Array(NumPyMethods, MissingMethods):
         self,
         dtype: DTypeLike,
         order: Order = "K",
-        casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "unsafe",
+        casting: Casting = "unsafe",
         subok: bool = True,
         copy: bool = True,
         *,

@@ -109,9 +109,8 @@ def _mask(rows: int, columns: int, k: int, lower: bool, device: Device) -> Array
 
 
 def eye(
-    n_rows: int,
-    n_cols: int | None = None,
-    /,
+    N: int,  # noqa: N803 - NumPy's names
+    M: int | None = None,  # noqa: N803
     k: int = 0,
     dtype: DTypeLike | None = None,
     order: Order = "C",
@@ -122,9 +121,10 @@ def eye(
 
     Parameters
     ----------
-    n_rows : int
-    n_cols : int, optional
-        None is `n_rows`.
+    N : int
+        The number of rows.
+    M : int, optional
+        The number of columns; None is `N`.
     k : int
         Which diagonal: 0 is the main one, higher ones are above it. It may lie outside the matrix.
     dtype : dtype or name, optional
@@ -145,8 +145,8 @@ def eye(
     Array([[0, 1, 0],
            [0, 0, 1]], dtype=int8, device='cpu')
     """
-    given = as_ints((n_rows,) if n_cols is None else (n_rows, n_cols), "eye", "shape", "sizes")
-    sizes = as_shape(given * 2 if n_cols is None else given, "eye")
+    given = as_ints((N,) if M is None else (N, M), "eye", "shape", "sizes")
+    sizes = as_shape(given * 2 if M is None else given, "eye")
     k = as_int(k, "eye", "k")
     chosen, target = dtype_or_default(dtype, "eye"), as_device(device, "eye")
     if numpy_makes(chosen, target, order):

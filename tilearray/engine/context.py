@@ -29,6 +29,7 @@ from tilearray.errors import OperandError, PromotionError, SemanticsError
 from tilearray.promotion.operands import Operand, zero_dim
 from tilearray.promotion.scalars import classify
 from tilearray.promotion.semantics import Semantics, SemanticsName
+from tilearray.promotion.storing import Casting, allows_cast
 from tilearray.promotion.systems import as_semantics
 
 ENVIRONMENT_VARIABLE: Final = "TILEARRAY_SEMANTICS"
@@ -462,23 +463,35 @@ def operand_of(operand: object, function: str) -> Operand:
     return zero_dim(dtype) if is_array and getattr(operand, "shape", None) == () else dtype
 
 
-def can_cast(from_: DTypeLike | HasDType, to: DTypeLike, /) -> bool:
-    """Return whether promotion may convert one dtype to another under the active semantics.
+def can_cast(from_: DTypeLike | HasDType, /, to: DTypeLike, casting: Casting = "safe") -> bool:
+    """Return whether one dtype may become another: by the promotion of the active semantics, or by a rule of NumPy.
 
     Parameters
     ----------
     from_ : dtype or array
         The source.
     to : dtype
-        The target. The result is True if it is the common dtype of both.
+        The target.
+    casting : {"safe", "no", "equiv", "same_kind", "unsafe"}
+        "safe" is promotion: `to` is the common dtype of both. "no" and "equiv" allow equal dtypes only, "same_kind"
+        also all of the same kind or a higher one, "unsafe" every cast of numbers.
+
+    Raises
+    ------
+    OperandError
+        If there is no such rule.
 
     Examples
     --------
     >>> import tilearray as ta
     >>> ta.can_cast(ta.int8, ta.float16), ta.can_cast(ta.float32, ta.float16)
     (True, False)
+    >>> ta.can_cast("float32", "float16", casting="same_kind")
+    True
     """
     source, target = dtype_of(from_, "can_cast"), as_dtype(to, "can_cast")
+    if casting != "safe":
+        return allows_cast(casting, source, target, "can_cast")
     try:
         return STATE.get().semantics.promote((source, target), "can_cast") == target
     except PromotionError:

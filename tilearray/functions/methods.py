@@ -25,6 +25,7 @@ from tilearray.functions.repeating import repeat
 from tilearray.geometry.shapes import Axes, Axis, ShapeLike, normalize_axis
 from tilearray.interchange import array_interface
 from tilearray.ops import composed, number_parts
+from tilearray.promotion.storing import Casting, allows_cast
 
 if TYPE_CHECKING:
     from tilearray.engine.array_type import Array
@@ -374,7 +375,7 @@ class NumPyMethods(ArrayBase):
         return round(conversion.item(self)) if ndigits is None and not self.ndim else self.round(ndigits or 0)
 
 
-def check_casting(before: np.dtype, after: np.dtype, casting: str) -> None:
+def check_casting(before: np.dtype, after: np.dtype, casting: Casting) -> None:
     """Raise DTypeError if NumPy's rule `casting` does not allow a cast.
 
     Examples
@@ -383,7 +384,7 @@ def check_casting(before: np.dtype, after: np.dtype, casting: str) -> None:
     Traceback (most recent call last):
     tilearray.errors.DTypeError: astype: casting='same_kind' does not allow float64 to int8; leave casting out
     """
-    if not np.can_cast(before, after, casting):  # type: ignore[arg-type]
+    if not allows_cast(casting, before, after, "astype"):
         raise DTypeError(f"astype: casting={casting!r} does not allow {before.name} to {after.name}; leave casting out")
 
 

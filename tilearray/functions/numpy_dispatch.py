@@ -154,6 +154,7 @@ _PARAMETERS = {
     "astype": "x dtype / copy device",
     "broadcast_arrays": "*",
     "broadcast_to": "array shape / subok",
+    "can_cast": "from_ to / casting",
     "clip": "a / a_min:min a_max:max out min max",
     "concatenate": "arrays / axis out",
     "count_nonzero": "a / axis keepdims",
@@ -241,12 +242,6 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     return _ours("where")(condition, x, y)
 
 
-def _can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
-    if casting != "safe":
-        raise _NotTakenError(f"np.can_cast: casting={casting!r} is not taken; write ta.can_cast(x, dtype)")
-    return _ours("can_cast")(from_, to)
-
-
 def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, *options: Any, **by_name: Any) -> Any:
     if options or by_name.keys() - {"dtype", "device"} or np.ndim(start) or np.ndim(stop):
         raise _NotTakenError("np.linspace: arrays and retstep= are not taken; write numbers, or ta.to_numpy(start)")
@@ -262,7 +257,6 @@ def _copy(x: Any, order: str = "K", subok: bool = False) -> Any:
 
 
 _DIRECT: dict[str, Callable[..., Any]] = {
-    "can_cast": _can_cast,
     "copy": _copy,
     "imag": operator.attrgetter("imag"),
     "iscomplexobj": lambda x: x.dtype.kind == "c",  # pyright: ignore[reportUnknownLambdaType, reportUnknownMemberType]

@@ -155,13 +155,13 @@ def _scaled(shape: tuple[int, ...], axis: int, count: int) -> tuple[int, ...]:
     return (*shape[:axis], shape[axis] * count, *shape[axis + 1 :])
 
 
-def tile(x: A | HostData, repetitions: int | tuple[int, ...], /) -> A:
+def tile(x: A | HostData, /, reps: int | tuple[int, ...]) -> A:
     """Return copies of an array laid side by side like tiles.
 
     Parameters
     ----------
     x : Array
-    repetitions : int or tuple of int
+    reps : int or tuple of int
         The number of copies along each axis. If there are fewer numbers than axes, or fewer axes than numbers, 1 is put
         in front.
 
@@ -179,9 +179,9 @@ def tile(x: A | HostData, repetitions: int | tuple[int, ...], /) -> A:
     """
     x = as_array("tile", x)
     shape = x.shape
-    counts = as_ints(repetitions, "tile", "repetitions", "repetitions")
+    counts = as_ints(reps, "tile", "reps", "repetitions")
     if any(count < 0 for count in counts):
-        raise ShapeError(f"tile: expected repetitions >= 0, got {counts}; write 0 for no copies")
+        raise ShapeError(f"tile: expected reps >= 0, got {counts}; write 0 for no copies")
     ndim = max(len(shape), len(counts))
     counts = (1,) * (ndim - len(counts)) + counts
     sizes = (1,) * (ndim - len(shape)) + shape

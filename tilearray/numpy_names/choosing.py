@@ -43,7 +43,7 @@ from tilearray.ops.execute import check_target, execute, fill
 from tilearray.ops.moves import assign
 from tilearray.promotion.operands import RANK, SCALAR_KIND
 from tilearray.promotion.scalars import as_number, classify
-from tilearray.promotion.storing import can_cast_same_kind
+from tilearray.promotion.storing import Casting, allows_cast
 
 # --- choosing ------------------------------------------------------------------------------------------------------
 
@@ -269,7 +269,7 @@ def putmask(a: Array, mask: Any, values: Any) -> None:
     _write(a, reshape(holds, a.shape), reshape(spread, a.shape if spread.size == a.size else ()))
 
 
-def copyto(dst: Array, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+def copyto(dst: Array, src: Any, casting: Casting = "same_kind", where: Any = True) -> None:
     """Write `src` to `dst`, broadcast; only where `where` holds.
 
     Parameters
@@ -308,20 +308,12 @@ def copyto(dst: Array, src: Any, casting: str = "same_kind", where: Any = True) 
         dst[_true(broadcast_to(mask, dst.shape), dst.shape)] = value
 
 
-def _check_casting(value: Any, target: Array, casting: str) -> None:
+def _check_casting(value: Any, target: Array, casting: Casting) -> None:
     """Raise DTypeError if NumPy's rule `casting` does not allow `copyto` to write a value."""
-    if casting not in ("no", "equiv", "safe", "same_kind", "unsafe"):
-        raise OperandError(
-            f"copyto: expected casting as 'no', 'equiv', 'safe', 'same_kind' or 'unsafe', got {shown(casting)}; "
-            f"write casting='unsafe' to allow all casts"
-        )
     number, after = classify(value), target.dtype
+    allowed = allows_cast(casting, after if number is not None else value.dtype, after, "copyto")
     if number is not None:
         allowed = casting == "unsafe" or RANK[SCALAR_KIND[number]] <= RANK[dtypes.info(after).kind]
-    elif casting == "same_kind":
-        allowed = can_cast_same_kind(value.dtype, after)
-    else:
-        allowed = np.can_cast(value.dtype, after, cast(Any, casting))
     if not allowed:
         before = shown(value) if number is not None else value.dtype.name
         raise DTypeError(

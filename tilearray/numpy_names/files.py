@@ -24,6 +24,7 @@ from tilearray.engine.devices import DeviceLike
 from tilearray.errors import DTypeError, InterchangeError, OperandError, shown, type_name
 from tilearray.functions.arguments import as_array
 from tilearray.functions.conversion import to_numpy
+from tilearray.ops.options import checked_flag
 
 File = str | os.PathLike[str] | IO[bytes]
 
@@ -129,7 +130,11 @@ def savez_compressed(file: File, *args: Any, allow_pickle: bool = True, **kwds: 
 
 
 def load(
-    file: File, mmap_mode: Literal["r", "r+", "c"] | None = None, *, device: DeviceLike | None = None
+    file: File,
+    mmap_mode: Literal["r", "r+", "c"] | None = None,
+    allow_pickle: Literal[False] = False,
+    *,
+    device: DeviceLike | None = None,
 ) -> Array | dict[str, Array]:
     """Return the array of a ``.npy`` file, or the arrays of a ``.npz`` file by their names.
 
@@ -139,6 +144,8 @@ def load(
         Open for reading bytes, with `seek`. Python objects are never read from it.
     mmap_mode : {"r", "r+", "c"}, optional
         As of ``np.load``: an array on the host is a view of the mapped file.
+    allow_pickle : False
+        As of ``np.load``, whose default it is. True is an error: nothing is unpickled.
     device : Device or str, optional
         Where the arrays go: by default the default device.
 
@@ -153,7 +160,7 @@ def load(
     InterchangeError
         If the file is not in one of the formats, is damaged, or contains Python objects.
     OperandError
-        If `file` is neither a name nor a file object, or `mmap_mode` is another word.
+        If `file` is neither a name nor a file object, `mmap_mode` is another word, or `allow_pickle` is true.
     DTypeError
         If tilearray lacks the dtype, or the elements are raw bytes that may be of several dtypes.
     OSError
@@ -171,6 +178,11 @@ def load(
     """
     if mmap_mode not in _MODES:
         raise OperandError(f"load: expected mmap_mode as 'r', 'r+', 'c' or None, got {shown(mmap_mode)}; write 'r'")
+    if checked_flag("load", "allow_pickle", allow_pickle):
+        raise OperandError(
+            "load: expected allow_pickle=False, got True: nothing is unpickled; leave it out, or write "
+            "np.load(file, allow_pickle=True)"
+        )
     name = _name(file)
     try:
         if mmap_mode is None and isinstance(file, (str, os.PathLike)):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tilearray import dtypes
 from tilearray.engine.signature import ArrayBase
+from tilearray.errors import OperandError
 from tilearray.geometry.shapes import as_int
 from tilearray.ops.arithmetic import (
     bitwise_left_shift,
@@ -138,6 +139,7 @@ def isclose(
 def nan_to_num(
     x: Operand,
     /,
+    copy: bool = True,
     nan: Operand = 0.0,
     posinf: Operand | None = None,
     neginf: Operand | None = None,
@@ -150,6 +152,8 @@ def nan_to_num(
     ----------
     x : Array or number
         Integers and bools are always finite; the function copies them.
+    copy : bool
+        False writes the result to `x`, if it is an Array, and returns it.
     nan, posinf, neginf : Array or number
         The replacements of NaN, infinity and -infinity. None is the largest or the smallest finite value of the dtype.
     out : Array, optional
@@ -160,12 +164,21 @@ def nan_to_num(
     Array
         Its dtype is the common dtype.
 
+    Raises
+    ------
+    OperandError
+        If `copy` is not a flag, or there are two targets, `x` and `out`.
+
     Examples
     --------
     >>> import tilearray as ta
     >>> ta.nan_to_num(ta.asarray([ta.nan, ta.inf, 1.0]), nan=-1.0, posinf=9.0)
     Array([-1.,  9.,  1.], dtype=float32, device='cpu')
     """
+    if not checked_flag("nan_to_num", "copy", copy) and isinstance(x, ArrayBase):
+        if out is not None:
+            raise OperandError("nan_to_num: expected one target, got copy=False and out; leave one of them out")
+        out = x
     array = x if isinstance(x, ArrayBase) else positive(x)
     dtype = array._signature.dtype
     if dtypes.info(dtype).kind not in ("float", "complex"):

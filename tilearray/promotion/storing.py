@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final, Literal, cast
 
 import numpy as np
 
 from tilearray import dtypes as dt
-from tilearray.errors import PromotionError
+from tilearray.errors import OperandError, PromotionError, shown
 from tilearray.promotion.lattice import Joins
 from tilearray.promotion.operands import RANK
 
@@ -27,6 +27,34 @@ def can_cast_same_kind(from_: np.dtype, to: np.dtype, /) -> bool:
     """
     source, target = dt.info(from_).kind, dt.info(to).kind
     return _by_rank(source, target) and (source, target) != ("int", "uint")
+
+
+Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
+"""NumPy's rules of casts."""
+
+
+def allows_cast(casting: Casting, from_: np.dtype, to: np.dtype, function: str) -> bool:
+    """Return whether one of NumPy's rules allows a cast.
+
+    Raises
+    ------
+    OperandError
+        If there is no such rule.
+
+    Examples
+    --------
+    >>> from tilearray import dtypes
+    >>> allows_cast("safe", dtypes.int8, dtypes.int16, "astype"), allows_cast("no", dtypes.int8, dtypes.int16, "astype")
+    (True, False)
+    """
+    if casting not in ("no", "equiv", "safe", "same_kind", "unsafe"):
+        raise OperandError(
+            f"{function}: expected casting as 'no', 'equiv', 'safe', 'same_kind' or 'unsafe', got {shown(casting)}; "
+            f"write casting='unsafe' to allow all casts"
+        )
+    if casting == "same_kind":
+        return can_cast_same_kind(from_, to)
+    return np.can_cast(from_, to, cast(Any, casting))
 
 
 def _by_rank(source: str, target: str) -> bool:

@@ -60,16 +60,22 @@ def _unstacked(x: Any, /, axis: int = 0) -> tuple[ta.Array, ...]:
     return ta.unstack(x, axis)
 
 
+def _nan_to_num(x: Any, /, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> ta.Array:
+    """Call `nan_to_num` without `copy`: an expression writes to none of its arrays."""
+    return ta.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     name: value for name in ta.__all__ if name not in REFUSED and _is_callable(name, value := getattr(ta, name))
 }
-FUNCTIONS["unstack"] = _unstacked
+FUNCTIONS["nan_to_num"], FUNCTIONS["unstack"] = _nan_to_num, _unstacked
 """The functions that an expression can call, by name."""
 KEYWORDS = frozenset({
+    "M", "N",
     "append", "atol", "axes", "axis", "axis1", "axis2", "axisa", "axisb", "axisc", "copy", "correction", "ddof",
     "decimals", "descending", "dtype", "endpoint", "equal_nan", "fill_value", "flush_to_zero", "include_initial",
     "indexing", "indices", "initial", "invert", "k", "keepdims", "max", "min", "n", "nan", "neginf", "num", "offset",
-    "posinf", "prepend", "propagate_nan", "repeats", "repetitions", "rounding", "rtol", "saturate", "seed", "shape",
+    "posinf", "prepend", "propagate_nan", "repeats", "reps", "rounding", "rtol", "saturate", "seed", "shape",
     "shift", "side", "sorter", "stable", "start", "step", "stop", "strides", "where", "window_shape",
 })  # fmt: skip
 """Without ``out``, ``device`` and ``stream``: an expression does not choose where it is computed, and in which order.
