@@ -392,6 +392,28 @@ def test_an_array_from_outside_must_be_an_argument():
         ta.grad(function)(X)
 
 
+def test_a_gradient_by_an_array_from_outside_reads_it_at_each_call():
+    outside, x = ta.asarray([1.0, 2.0]), ta.asarray([3.0, 4.0])
+    slopes = ta.fuse(lambda x: ta.grad(lambda k: ta.sum(k * k))(outside) + x)
+    assert slopes(x).tolist() == [5.0, 8.0]
+    outside[0] = 10.0
+    assert slopes(x).tolist() == [23.0, 8.0]
+
+
+@pytest.mark.parametrize("join", [ta.concat, ta.stack])
+def test_an_array_from_outside_joins_as_arguments_do(join: Any):
+    outside, x = ta.asarray([1.0, 2.0]), ta.asarray([3.0, 4.0])
+    for function in (
+        lambda x: join([outside, x]),
+        lambda x: ta.grad(lambda k: ta.sum(join([k, x]) ** 2))(outside),
+        lambda x: ta.grad(lambda k: ta.sum(join([x, k]) ** 2))(outside),
+    ):
+        with pytest.raises(ta.FusionError, match="write the parts in two fused functions"):
+            ta.fuse(function)(x)
+    product = ta.fuse(lambda x: ta.grad(lambda k: k @ x)(outside))
+    assert product(x).tolist() == x.tolist()
+
+
 def test_pointwise_functions_and_lazy_blocks():
     blend = ta.pointwise(lambda x, y, k: x + k * (y - x), promotion=[(0, 1, "int_to_float")])
     x, n = ta.asarray([1.0, 2.0]), ta.asarray([[1], [2]])

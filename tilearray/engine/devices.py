@@ -98,6 +98,10 @@ class Device:
         self.functions: Any = None  # runs whole functions that are more than operations: see `gradients.calls`
         self.followers: dict[int, Device] = {}  # by level: the devices of arrays that follow those of this one
 
+    def follows(self, other: Device) -> bool:
+        """Whether arrays of another device are constants beside those of this one, which follows or traces it."""
+        return self.functions is not None and self.functions.follows(other)
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
@@ -259,10 +263,8 @@ def common_device(function: str, operands: Sequence[Placed]) -> Device:
     first = operands[0].device
     for operand in operands:
         if operand.device is not first:
-            if first.functions is None and operand.device.functions is None:
-                raise _different(function, first, operand.device)
             deep, other = (first, operand.device) if first.depth > operand.device.depth else (operand.device, first)
-            if not deep.functions.follows(other):
+            if not deep.follows(other):
                 raise _different(function, first, operand.device)
             first = deep
     return first

@@ -11,7 +11,7 @@ from tilearray.engine.signature import ArrayBase
 from tilearray.functions.manipulation import new_like
 from tilearray.gradients.calls import spread
 from tilearray.gradients.followed import followed, is_followed, lowered, view_of
-from tilearray.gradients.steps import FLOATS, Step, recording
+from tilearray.gradients.steps import FLOATS, Record, Step, recording
 from tilearray.gradients.views import Cotangents, View, fitted
 from tilearray.ops.execute import copy_of, fill
 
@@ -77,6 +77,13 @@ def _given(found: Any, real: Any) -> Any:
     return fill(new_like(real, real.shape), 0, "vjp")
 
 
+def _traced(value: ArrayBase, record: Record) -> ArrayBase:
+    """An array from outside of a function that is traced, as an array of the trace: each call reads it again."""
+    trace = record.trace
+    outside = trace is not None and value._signature.device is trace.device.real
+    return trace.lifted(value, "vjp") if trace is not None and outside else value
+
+
 def followed_run(
     function: Callable[..., Any],
     args: Any,
@@ -96,6 +103,7 @@ def followed_run(
             if not (isinstance(value, ArrayBase) and dtypes.info(value.dtype).kind in FLOATS):
                 arguments.append(None)
                 return value
+            value = _traced(value, record)
             real = copy_of(value) if value._signature.layout.overlaps_itself else value
             stands = followed(real, record.level, active=True, readonly=True)
             arguments.append(Argument(view_of(stands), value))
