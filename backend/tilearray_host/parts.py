@@ -6,6 +6,7 @@ bits (`signbit`, `copysign` and `nextafter`) accept floats of any dtype of 8 bit
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -211,12 +212,19 @@ def nan_to_num(x: Array, nan: Array, positive: Array, negative: Array, *, out: A
     >>> out
     array([0., 9., 2.])
     """
+    numbers = [each.copy() if np.may_share_memory(each, out) else each for each in (nan, positive, negative)]
     if x.dtype.kind == "c":
-        real, imag = (_replaced(part, nan.real, positive.real, negative.real) for part in (x.real, x.imag))
-        out.real, out.imag = real, imag
+        _replace(x.real, [number.real for number in numbers], out.real)
+        _replace(x.imag, [number.real for number in numbers], out.imag)
+    elif x.dtype.kind == "f":
+        _replace(x, numbers, out)
     else:
-        np.copyto(out, _replaced(x, nan, positive, negative) if x.dtype.kind == "f" else x)
+        np.copyto(out, x)
 
 
-def _replaced(x: Array, nan: Array, positive: Array, negative: Array) -> Array:
-    return np.where(x != x, nan, np.where(x == np.inf, positive, np.where(x == -np.inf, negative, x)))
+def _replace(x: Array, numbers: Sequence[Array], out: Array) -> None:
+    """Copy real floats, with numbers for NaN, infinity and -infinity. `out` may be the memory of x."""
+    masks = (x != x, x == np.inf, x == -np.inf)
+    out[...] = x
+    for mask, number in zip(masks, numbers, strict=True):
+        np.copyto(out, number, where=mask)

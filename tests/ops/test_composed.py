@@ -118,6 +118,16 @@ def test_nan_to_num_writes_its_operand_where_it_makes_no_copy(dtype: str) -> Non
         ta.nan_to_num(x, 0.5)  # type: ignore[arg-type]
 
 
+def test_nan_to_num_writes_over_its_operands() -> None:
+    for place in range(4):
+        operands = [
+            ta.asarray(each) for each in ([math.nan, math.inf, -math.inf, 1.0], [5.0] * 4, [6.0] * 4, [7.0] * 4)
+        ]
+        x, nan, posinf, neginf = operands
+        ta.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf, out=operands[place])
+        assert operands[place].tolist() == [5.0, 6.0, 7.0, 1.0]
+
+
 # --- divmod, frexp, aliases ---------------------------------------------------------------------------------------
 
 
