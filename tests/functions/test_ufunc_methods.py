@@ -313,6 +313,50 @@ def test_dtype_is_that_of_the_computation_and_the_result():
             call()
 
 
+@pytest.mark.parametrize("casting", ["safe", "same_kind", "unsafe"])
+def test_casting_decides_which_targets_a_result_may_have(casting):
+    x, mask = np.array([[1.75, -2.5], [3.25, -4.0]]), np.array([True, False])
+    calls = [
+        (np.multiply, (x, 2.5)),
+        (np.sqrt, (np.abs(x),)),
+        (np.add, (np.arange(4).reshape(2, 2), 300)),
+        (np.less, (x, 1)),
+    ]
+    for ufunc, operands in calls:
+        for target in ("int8", "int64", "float32", "float64", "bool"):
+            for where in (True, mask):
+                want, found = np.full((2, 2), 1, target), ta.ones((2, 2), dtype=target, device="cpu")
+                op, given = getattr(ta, ufunc.__name__), [ta.asarray(operands[0]), *operands[1:]]
+                with ta.semantics("numpy"):
+                    try:
+                        ufunc(*operands, out=want, where=where, casting=casting)
+                    except TypeError:
+                        with pytest.raises(DTypeError, match=rf"^{ufunc.__name__}: .*; write "):
+                            op(*given, out=found, where=where, casting=casting)
+                    else:
+                        assert op(*given, found, where=where, casting=casting) is found
+                assert ta.to_numpy(found).tolist() == want.tolist()
+
+
+def test_casting_decides_which_operands_become_a_dtype():
+    x = ta.asarray([1.75, -2.5])
+    assert (
+        ta.add(x, 1, dtype="int16", casting="unsafe").tolist()
+        == np.add([1.75, -2.5], 1, dtype="i2", casting="unsafe").tolist()
+    )
+    assert ta.add(x, 1, dtype="float64", casting="safe").dtype == ta.float64
+    with pytest.raises(DTypeError, match=r"^add: expected operands that become float16, got float32; write x.astype"):
+        ta.add(x, 1, dtype="float16", casting="safe")
+    with pytest.raises(
+        OperandError, match=r"^add: expected casting as 'safe', 'same_kind' or 'unsafe', got 'no'; leave"
+    ):
+        ta.add(x, 1, casting="no")
+    whole = np.ones(2, int)
+    assert np.add(x, 0.5, out=whole, casting="unsafe") is whole
+    assert whole.tolist() == [2, -2]
+    assert np.add(x, x, casting="no").tolist() == [3.5, -5.0]
+
+
 def test_targets_by_position():
     x, out = ta.asarray([1.0, 2.0]), ta.zeros(2)
     assert ta.multiply(x, 3, out) is out
@@ -366,9 +410,9 @@ def test_bad_calls_are_named():
             r"add.at: the target has several elements",
         ),
         (
-            lambda: ta.add(x, 1, casting="safe"),
+            lambda: ta.add(x, 1, order="K"),
             TypeError,
-            r"add\(\) got an unexpected keyword argument 'casting'; its opt",
+            r"add\(\) got an unexpected keyword argument 'order'; its opt",
         ),
         (lambda: ta.sin(x, rounding="rz"), OperandError, r"sin: .*rounding|sin\(\) has no option rounding"),
     ):

@@ -323,10 +323,10 @@ def test_without_options_the_row_itself_is_returned() -> None:
 
 def test_signature_and_documentation_name_options_where_there_are_any() -> None:
     names = {
-        ta.divide: ["x1", "x2", "out", "where", "dtype", "rounding", "flush_to_zero"],
-        ta.minimum: ["x1", "x2", "out", "where", "dtype", "flush_to_zero", "propagate_nan"],
-        ta.tanh: ["x", "out", "where", "dtype", "rounding"],
-        ta.sin: ["x", "out", "where", "dtype"],
+        ta.divide: ["x1", "x2", "out", "where", "dtype", "casting", "rounding", "flush_to_zero"],
+        ta.minimum: ["x1", "x2", "out", "where", "dtype", "casting", "flush_to_zero", "propagate_nan"],
+        ta.tanh: ["x", "out", "where", "dtype", "casting", "rounding"],
+        ta.sin: ["x", "out", "where", "dtype", "casting"],
     }
     for op, wanted in names.items():
         assert list(op.__signature__.parameters) == wanted

@@ -68,7 +68,8 @@ def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: Ma
     targets, op = options.pop("out", (None,) * ufunc.nout), _OPS.get(ufunc) or _op_of(ufunc)
     # NumPy's scalars come as 0-d ndarrays, which have the same meaning.
     operands = [x[()] if isinstance(x, _NDARRAY) and x.ndim == 0 else x for x in inputs]
-    if op is not None and method == "__call__" and options.keys() <= {"where", "dtype"}:
+    strict = options.get("casting") in ("no", "equiv")
+    if op is not None and method == "__call__" and options.keys() <= {"where", "dtype", "casting"} and not strict:
         return _written(targets[0], functools.partial(_run_op, op, operands, options))
     if op is not None and method in METHODS and options.keys() <= METHODS[method]:
         return _run_method(op, ufunc, method, operands, kwargs, options | {"out": targets[0]})

@@ -35,7 +35,7 @@ class Op(UfuncMethods, Row):
     __module__ = "tilearray"
 
     def _call(self, *operands: Any, out: Any = None, **options: Any) -> Any:
-        if options:  # one test for all: where, dtype, rounding, flush_to_zero, propagate_nan
+        if options:  # one test for all: where, dtype, casting, rounding, flush_to_zero, propagate_nan
             return HOOKS.call(self, operands, out, options)
         state = STATE.get()
         try:
@@ -93,12 +93,20 @@ if TYPE_CHECKING:
     from tilearray.engine.array_type import Array
     from tilearray.engine.signature import Operand
     from tilearray.ops.options import DirectedMode, FastMode, NamedMode
+    from tilearray.promotion.storing import Casting
 
     Out: TypeAlias = ArrayBase | None
 
     class Unary(Op):
         def __call__(
-            self, x: Operand, /, out: Out = None, *, where: Operand = True, dtype: DTypeLike | None = None
+            self,
+            x: Operand,
+            /,
+            out: Out = None,
+            *,
+            where: Operand = True,
+            dtype: DTypeLike | None = None,
+            casting: Casting = "same_kind",
         ) -> Array: ...
 
     class FastUnary(Op):
@@ -110,6 +118,7 @@ if TYPE_CHECKING:
             *,
             where: Operand = True,
             dtype: DTypeLike | None = None,
+            casting: Casting = "same_kind",
             rounding: FastMode | NamedMode | None = None,
         ) -> Array: ...
 
@@ -122,6 +131,7 @@ if TYPE_CHECKING:
             *,
             where: Operand = True,
             dtype: DTypeLike | None = None,
+            casting: Casting = "same_kind",
             flush_to_zero: bool = False,
         ) -> Array: ...
 
@@ -134,13 +144,22 @@ if TYPE_CHECKING:
             *,
             where: Operand = True,
             dtype: DTypeLike | None = None,
+            casting: Casting = "same_kind",
             rounding: DirectedMode | Literal["approx"] | NamedMode | None = None,
             flush_to_zero: bool = False,
         ) -> Array: ...
 
     class Binary(Op):
         def __call__(
-            self, x1: Operand, x2: Operand, /, out: Out = None, *, where: Operand = True, dtype: DTypeLike | None = None
+            self,
+            x1: Operand,
+            x2: Operand,
+            /,
+            out: Out = None,
+            *,
+            where: Operand = True,
+            dtype: DTypeLike | None = None,
+            casting: Casting = "same_kind",
         ) -> Array: ...
 
     class RoundedBinary(Op):
@@ -153,6 +172,7 @@ if TYPE_CHECKING:
             *,
             where: Operand = True,
             dtype: DTypeLike | None = None,
+            casting: Casting = "same_kind",
             rounding: DirectedMode | NamedMode | None = None,
             flush_to_zero: bool = False,
         ) -> Array: ...
@@ -167,6 +187,7 @@ if TYPE_CHECKING:
             *,
             where: Operand = True,
             dtype: DTypeLike | None = None,
+            casting: Casting = "same_kind",
             rounding: DirectedMode | FastMode | NamedMode | None = None,
             flush_to_zero: bool = False,
         ) -> Array: ...
@@ -181,6 +202,7 @@ if TYPE_CHECKING:
             *,
             where: Operand = True,
             dtype: DTypeLike | None = None,
+            casting: Casting = "same_kind",
             flush_to_zero: bool = False,
             propagate_nan: bool = True,
         ) -> Array: ...
@@ -196,6 +218,7 @@ if TYPE_CHECKING:
             *,
             where: Operand = True,
             dtype: DTypeLike | None = None,
+            casting: Casting = "same_kind",
         ) -> Array: ...
 
     class FusedTernary(Op):
@@ -209,6 +232,7 @@ if TYPE_CHECKING:
             *,
             where: Operand = True,
             dtype: DTypeLike | None = None,
+            casting: Casting = "same_kind",
             rounding: DirectedMode | NamedMode | None = None,
             flush_to_zero: bool = False,
         ) -> Array: ...
@@ -225,4 +249,5 @@ if TYPE_CHECKING:
             *,
             where: Operand = True,
             dtype: DTypeLike | None = None,
+            casting: Casting = "same_kind",
         ) -> Array: ...

@@ -366,14 +366,17 @@ def _signature(row: Row) -> CallSignature:
     out = Parameter("out", Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=TypeText(types["out"]))
     keywords = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=usual, annotation=TypeText(types[name]))
-        for name, usual in {"where": True, "dtype": None, **row.options.names}.items()
+        for name, usual in {"where": True, "dtype": None, "casting": "same_kind", **row.options.names}.items()
     ]
     return CallSignature([*operands, out, *keywords], return_annotation=TypeText("Array"))
 
 
-_TYPES = {"out": "Array | None", "where": "Operand", "dtype": "DTypeLike | None"} | dict.fromkeys(
-    ("flush_to_zero", "propagate_nan"), "bool"
-)
+_TYPES = {
+    "out": "Array | None",
+    "where": "Operand",
+    "dtype": "DTypeLike | None",
+    "casting": "Literal['safe', 'same_kind', 'unsafe']",
+} | dict.fromkeys(("flush_to_zero", "propagate_nan"), "bool")
 """The types of the options of calls."""
 
 
@@ -392,6 +395,8 @@ def _documentation(row: Row) -> str:
         f"out : Array, optional\n    The target of the result; its dtype may be narrower within the same kind.\n"
         f"where : bool Array, optional\n    Where to compute. Other elements of `out` stay; without `out` they are 0.\n"
         f"dtype : dtype or name, optional\n    The dtype of the result; the operands are cast to it first.\n"
+        f"casting : {{'same_kind', 'safe', 'unsafe'}}\n    Which casts to `dtype` and to `out` are allowed: by the "
+        f"rule of the semantics,\n    without loss, or all; floats are truncated to integers.\n"
         f"{parameters(row.options)}\n"
         f"Returns\n-------\nArray\n    Dtype: {row.promotion.value}.\n\n"
         f"Raises\n------\n"
