@@ -270,6 +270,15 @@ def test_only_the_first_transform_imports_a_library():
     assert in_fresh_python(code).strip() == "[[], ['tilearray.fft']] True"
 
 
+class EqualToAll(int):
+    """A number that equals every word."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = int.__hash__
+
+
 X, Z = ta.ones((2, 3)), ta.ones((2, 3), dtype="complex64")
 ERRORS: list[tuple[Any, type[Exception], str]] = [
     (lambda: ta.fft.fft(X, 0), ShapeError, r"^fft.fft: expected at least 1 point along each axis, got sizes \(0,\); w"),
@@ -281,6 +290,7 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     (lambda: ta.fft.fft2(ta.ones(3)), AxisError, r"^fft.fft2: "),
     (lambda: ta.fft.fft(X, norm="full"), ShapeError, r"^fft.fft: expected norm as 'backward', 'ortho' or 'forward'"),
     (lambda: ta.fft.hfft(X, norm=1), ShapeError, r"^fft.hfft: expected norm as .*got 1; write"),
+    (lambda: ta.fft.irfft2(X, norm=EqualToAll(1)), ShapeError, r"^fft.irfft2: expected norm as .*got 1; write"),
     (lambda: ta.fft.fftn(X, (3,), (0, 1)), ShapeError, r"^fft.fftn: expected a size for each of 2 axes, got s=\(3,\)"),
     (lambda: ta.fft.fftn(X, (3, 0)), ShapeError, r"^fft.fftn: expected at least 1 point along each axis, got sizes"),
     (lambda: ta.fft.fftn(X, axes=(0, 0)), ShapeError, r"^fft.fftn: "),

@@ -46,6 +46,13 @@ def test_counts_are_any_integers():
     assert ta.repeat(x, np.int64(2)).tolist() == ta.repeat(x, ta.asarray(2)).tolist() == [0, 0, 1, 1]
 
 
+@pytest.mark.parametrize("count", [2**62, 10**20])
+def test_no_elements_are_repeated_any_number_of_times(count):
+    x = ta.zeros((3, 0))
+    assert ta.repeat(x, count).shape == (0,)
+    assert ta.repeat(x, count, axis=1).shape == (3, 0)
+
+
 @pytest.mark.parametrize("axis", [None, 0, 1, -1])
 @pytest.mark.parametrize("key", [np.s_[:], np.s_[::-1, 1:], np.s_[::2], np.s_[:0]])
 def test_repeat_where_numpy_does_not_reach_is_numpys(key, axis, elsewhere):

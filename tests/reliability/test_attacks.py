@@ -141,6 +141,12 @@ def test_internal_errors_and_changed_settings_are_seen(monkeypatch):
     assert ta.get_semantics().name == "array-api"
 
 
+def test_errors_of_functions_that_are_transformed_are_their_own():
+    first = api.TRANSFORMED[1]  # it reads x[0]
+    assert api.ended(lambda: ta.grad(first)({}, ta.ones(3))) == ("errors of the argument itself", "")
+    assert api.ended(lambda: {}["key"])[1]
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
 def test_endless_calls_and_half_written_targets_are_seen(monkeypatch):
     def endless(x: Any) -> None:

@@ -398,7 +398,7 @@ def _part(function: str, x: ArrayBase) -> Runs:
 def _scale(function: str, norm: Any) -> str:
     """The name of a scale."""
     found = "backward" if norm is None else norm
-    if found in _NORMS:
+    if isinstance(found, str) and found in _NORMS:
         return found
     raise ShapeError(
         f"{function}: expected norm as 'backward', 'ortho' or 'forward', got {shown(norm)}; write one of the three"

@@ -83,7 +83,8 @@ def repeat(x: A | HostData, /, repeats: Any, axis: int | None = None) -> A:
     if indexing is not None:
         sizes = (x.size * count,) if place is None else _scaled(shape, place, count)
         signature = dense_signature(sizes, x.dtype, CPU, "repeat")
-        return over(indexing.repeat(CPU.backend.elements(x), count, place).ravel(), signature, x.__class__)
+        times = count if x.size else 0  # of no elements NumPy refuses more copies than it can count
+        return over(indexing.repeat(CPU.backend.elements(x), times, place).ravel(), signature, x.__class__)
     last = len(shape) - 1 if place is None else place
     before, after = shape[: last + 1], shape[last + 1 :]
     repeated = _of_copies(x, (*before, count, *after), _reshaped(x, (*before, 1, *after)))

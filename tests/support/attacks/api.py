@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from functools import lru_cache, partial
 from operator import attrgetter
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ TILES_METHODS = ("gather", "map", "reduce", "scatter", "stack", "__getitem__", "
 OPERATION_METHODS = ("reduce", "accumulate", "outer", "at")
 TRANSFORMS = ("fuse", "lazy", "grad", "value_and_grad", "vjp", "jvp", "foreach", "pointwise", "explain")
 TAKES_OPERANDS = ("vjp", "jvp", "foreach", "explain")
-TRANSFORMED: tuple[Callable[..., Any], ...] = (
+TRANSFORMED: tuple[FunctionType, ...] = (
     lambda *xs: ta.sum(xs[0] * 2),
     lambda x, *_: x[0] + x,
     lambda *xs: ta.where(xs[0] > 0, xs[0], 0),
@@ -343,16 +344,23 @@ def ended(call: Callable[[], Any]) -> tuple[str, str]:
 
 
 def _of_a_liar(error: BaseException) -> bool:
-    """Whether an error was raised in the code of a liar, or by a mock that lacks what it is asked for."""
-    return _in_code_of(error, "mock.py", "liars.py")
+    """Whether an error was raised in the code of a liar, by a mock, or in a function that is transformed."""
+    raised_in = _code_of(error)
+    return _in_code_of(error, "mock.py", "liars.py") or any(raised_in is each.__code__ for each in TRANSFORMED)
 
 
 def _in_code_of(error: BaseException, *files: str) -> bool:
     """Whether an error was raised in the code of one of these files."""
+    code = _code_of(error)
+    return code is not None and Path(code.co_filename).name in files
+
+
+def _code_of(error: BaseException) -> CodeType | None:
+    """Return the code in which an error was raised."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and Path(trace.tb_frame.f_code.co_filename).name in files
+    return None if trace is None else trace.tb_frame.f_code
 
 
 def _place(error: BaseException) -> str:
