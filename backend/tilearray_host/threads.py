@@ -166,6 +166,7 @@ class _Call(Generic[P]):
             while self._takes_ticket():
                 begun -= 1
             errors = [self._ended.get() for _ in range(begun)]  # they write to memory of the caller
+            del self._run_part, self._waiting  # a helper that is busy has the call in its queue, but not its arrays
         for error in errors:
             if error is not None:
                 raise error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -213,6 +214,28 @@ def test_a_finalizer_may_call_the_library_while_helpers_are_asked(
     done: list[int] = []
     threads.in_threads(done.append, range(3), threads.ELEMENTS)
     assert (sorted(done), len(found)) == ([0, 1, 2], 4)
+
+
+def test_busy_helpers_keep_no_memory_of_calls_that_ended(helpers: Callable[[int], None]) -> None:
+    helpers(2)
+    begun, ends = threading.Barrier(3, timeout=30), threading.Event()
+
+    def waits(_: int) -> None:
+        begun.wait()
+        ends.wait(30)
+
+    busy = threading.Thread(target=threads.in_threads, args=(waits, range(2), threads.ELEMENTS))
+    busy.start()
+    begun.wait()
+    try:
+        memory = np.zeros(3)
+        kept = weakref.ref(memory)
+        threads.in_threads(memory.fill, range(3), threads.ELEMENTS)
+        del memory
+        assert kept() is None
+    finally:
+        ends.set()
+        busy.join()
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1.5"])
