@@ -10,6 +10,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import tilearray as ta
+from tilearray.arrays import ranges
 from tilearray.errors import OperandError, ScalarOverflowError, ShapeError
 
 INTS = st.integers(-30, 30)
@@ -51,6 +52,24 @@ def test_ranges_of_whole_floats_have_the_bits_of_the_formula(start, step, count,
         wanted = np.array([position * float(step) + first for position in range(x.size)], np.float64).astype(dtype)
     assert np.asarray(x).tobytes() == wanted.tobytes()
     assert x.size == count or abs(start) > 2**50
+
+
+LIMITS = [0.0, -0.0, 0.1, -7.5, 300.0, 1e300, -1e300, math.inf, math.nan]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "int8", "uint64"])
+def test_few_values_have_the_bits_of_many(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [(first, last, count, end) for first in LIMITS for last in LIMITS for count in (0, 1, 7) for end in (0, 1)]
+    steps = [(first, first + 5 * step, step) for first in LIMITS[:-2] for step in (0.1, -0.25, 1e299)]
+
+    def found() -> list[bytes]:
+        arrays = [ta.linspace(*line[:3], endpoint=bool(line[3]), dtype=dtype) for line in lines]
+        arrays += [ta.arange(*each, dtype=dtype) for each in steps if each[0] != each[1]]
+        return [np.asarray(x).tobytes() for x in arrays]
+
+    few = found()
+    monkeypatch.setattr(ranges, "_IN_CACHE", -1)
+    assert found() == few
 
 
 EXTREMES = [

@@ -27,6 +27,9 @@ _EXACT = 2**52
 _WHOLE = {dtypes.int32: 2**31, dtypes.int64: 2**31, dtypes.float32: 2**23, dtypes.float64: 2**52}
 """The whole numbers up to which NumPy's range of a dtype is exact; if no dtype is named, theirs is the default one."""
 
+_IN_CACHE = 2**20
+"""The most values that the host computes in passes over all of them; the operation takes more passes, over blocks."""
+
 
 def of_small_numbers(start: Any, stop: Any, step: Any, dtype: np.dtype | None, device: Device) -> Array | None:
     """Return ``arange`` of Python numbers if NumPy's result is exact and on the device; None for all other arguments.
@@ -83,7 +86,18 @@ def floats(start: float, step: float, count: int, dtype: np.dtype, device: Devic
     >>> floats(0.5, 0.25, 3, dtypes.float32, ta.zeros(0, device="cpu").device)
     Array([0.5 , 0.75, 1.  ], dtype=float32, device='cpu')
     """
+    if device.backend.on_host and count <= _IN_CACHE:
+        return astype(from_result(_stepped(start, step, count), Array), dtype, copy=False)
     return _filled(stepping(dtypes.float64, dtype), count, [start, step], dtype, device)
+
+
+def _stepped(start: Any, step: Any, count: int) -> np.ndarray:
+    """Compute ``start + position * step`` in float64, as the operations do, with fewer passes."""
+    values = np.arange(count, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        values *= step
+        values += start
+    return values
 
 
 def spaced(first: complex, last: complex, count: int, endpoint: bool, dtype: np.dtype, device: Device) -> Array:
@@ -98,12 +112,17 @@ def spaced(first: complex, last: complex, count: int, endpoint: bool, dtype: np.
     gaps = count - 1 if endpoint else count
     step = (last - first) / gaps if gaps > 0 else last - first
     rounds_down = dtypes.info(dtype).kind in ("int", "uint")
-    if not isinstance(step, complex) and (step or first == last):
-        is_closed = endpoint and count > 1
+    is_closed = endpoint and count > 1
+    if isinstance(step, complex) or not (step or first == last):
+        with np.errstate(all="ignore"):  # complex numbers, and steps that underflow: NumPy spaces them
+            host = np.linspace(first, last, count, endpoint=endpoint)
+    elif device.backend.on_host and count <= _IN_CACHE:
+        host = _stepped(first, step, count)
+        if is_closed:
+            host[-1] = last
+    else:
         numbers = [first, step, count - 1 if is_closed else -1, last]
         return _filled(spacing(dtype, rounds_down), count, numbers, dtype, device)
-    with np.errstate(all="ignore"):  # complex numbers, and steps that underflow: NumPy spaces them
-        host = np.linspace(first, last, count, endpoint=endpoint)
     values = np.floor(host) if rounds_down and host.dtype.kind == "f" else host
     return astype(to_device(from_host(values, Array), device), dtype, copy=False)
 
