@@ -56,6 +56,8 @@ LANES = 2**15
 KEPT_BYTES = 2**25
 """The most memory that all reductions keep for the next calls: a few functions of several reductions each take turns in
 it. The system clears every page of new memory, which doubles the time of a call."""
+NOTES = 2**12
+"""The most pieces of that memory: the objects around a small one take more bytes than it has."""
 
 
 class Extents(NamedTuple):
@@ -557,8 +559,10 @@ def _will_keep(spare: Spare, nbytes: int) -> None:
     """Note that a list will keep memory. The lists that were noted first give theirs up, if all have too much."""
     spare.notes += 1
     _KEEPERS.append((spare, nbytes))
-    while len(_KEEPERS) > 1 and _noted() > KEPT_BYTES:
+    noted = _noted()
+    while len(_KEEPERS) > 1 and (noted > KEPT_BYTES or len(_KEEPERS) > NOTES):
         with suppress(IndexError):  # they took the last ones
-            first, _ = _KEEPERS.popleft()
+            first, size = _KEEPERS.popleft()
+            noted -= size
             first.notes -= 1
             first.clear()

@@ -182,6 +182,15 @@ def test_reductions_keep_little_memory() -> None:
     assert ta.var(ta.ones(10**6, device="cpu")).item() == 0  # it gave its memory up
 
 
+def test_reductions_of_many_shapes_keep_the_memory_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "NOTES", 5)
+    lanes._KEEPERS.clear()
+    for size in range(3, 30):
+        assert ta.sum(ta.ones(size, device="cpu")).item() == size
+    assert len(lanes._KEEPERS) == 5
+    assert ta.sum(ta.ones(3, device="cpu")).item() == 3  # it gave its memory up
+
+
 def test_reductions_count_the_memory_that_they_keep() -> None:
     x = ta.ones(10**6, device="cpu")
     ta.var(x)
