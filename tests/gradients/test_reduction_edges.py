@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -93,3 +94,37 @@ def test_second_derivatives_are_0_where_the_result_is_0(function: Any):
     assert found[0].tolist() == [0.0] * 3
     np.testing.assert_array_equal(found[1:], twice([[1.0, 2.0, 4.0]]))
     assert found[1].all()
+
+
+@pytest.mark.parametrize("order", [0.5, 0.99, 1.5, 3, -1])
+def test_norms_are_flat_at_zeros(order: float):
+    norm = partial(ta.linalg.vector_norm, ord=order)
+    for row in ([0.0, 0.0, 0.0], [0.0, 1.0, -2.0], [1.0, 2.0, 3.0]):
+        x = np.array(row)
+        tensor = torch.tensor(x, requires_grad=True)
+        torch.linalg.vector_norm(tensor, order).backward()
+        value, found = ta.value_and_grad(norm)(ta.asarray(x))
+        np.testing.assert_allclose(ta.to_numpy(found), tensor.grad.numpy(), rtol=1e-12)
+        assert value.item() == norm(ta.asarray(x)).item()
+        twice = ta.grad(lambda x: ta.sum(ta.grad(norm)(x) ** 2))(ta.asarray(x))
+        assert ta.all(ta.isfinite(twice))
+
+
+@pytest.mark.parametrize("function", [ta.max, ta.min, ta.maximum.reduce, ta.amin, ta.ptp])
+def test_the_gradient_of_an_extreme_that_is_nan_is_nan(function: Any):
+    rows = ta.asarray([[1.0, np.nan, 3.0], [1.0, 2.0, 3.0]])
+    first, second = ta.to_numpy(ta.grad(lambda x: ta.sum(function(x, axis=1)))(rows))
+    assert np.isnan(first).all()
+    assert not np.isnan(second).any()
+    assert not ta.any(ta.grad(lambda x: ta.max(x, initial=9))(rows[1:]))
+
+
+def test_extremes_that_ignore_nan_have_the_gradient_of_the_other_operand():
+    x, y = ta.asarray([np.nan, 1.0, 1.0, 2.0, 2.0]), ta.asarray([1.0, np.nan, 2.0, 1.0, 2.0])
+    for function, larger in ((ta.fmax, 1.0), (ta.fmin, 0.0)):
+        first, second = ta.vjp(function, x, y)[1](1)
+        assert first.tolist() == [0.0, 1.0, 1.0 - larger, larger, 0.5]
+        assert second.tolist() == [1.0, 0.0, larger, 1.0 - larger, 0.5]
+    assert ta.grad(lambda x: ta.sum(ta.fmax(x, 1.5)))(x).tolist() == [0.0, 0.0, 0.0, 1.0, 1.0]
+    found = ta.grad(lambda x: ta.sum(ta.nanmax(x, axis=1)))(ta.asarray([[np.nan, 1.0, 2.0], [np.nan] * 3]))
+    assert found.tolist() == [[0.0, 0.0, 1.0], [0.0] * 3]

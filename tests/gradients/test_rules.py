@@ -23,7 +23,7 @@ SHAPES = {
 CALLS: dict[str, Any] = {
     "where": ta.where,
     "clip": ta.clip,
-    "nan_to_num": ta.nan_to_num,
+    "nan_to_num": lambda x, *instead: ta.nan_to_num(x, True, *instead),
     "round": ta.round,
     "frexp_mantissa": lambda x: ta.frexp(x)[0],
     "setitem": lambda x: x.copy(),

@@ -23,7 +23,7 @@ from tilearray.functions.searching import where
 from tilearray.gradients.rules import OUT, is_real, terms_of, value_of
 from tilearray.ops.elementary import exp
 from tilearray.ops.moves import Storing
-from tilearray.ops.number_parts import conj, sign
+from tilearray.ops.number_parts import conj, isnan, sign
 from tilearray.ops.row import Row
 
 Pullback = Callable[[Sequence[Any], Sequence[bool]], Sequence[Any]]
@@ -219,11 +219,21 @@ def _over(g: Any, x: Any) -> Any:
 
 
 def _extreme(call: Call, g: Any) -> list[Any]:
-    """Elements that are equal to the result share the cotangent."""
-    x = call.operands[0]
+    """Elements that are equal to the result share the cotangent. If it is NaN, so are the gradients of all elements."""
+    out = call.over(call.out)
+    return [_shared(call, g, where(isnan(out), out, 0))]
+
+
+def _extreme_number(call: Call, g: Any) -> list[Any]:
+    """The same, without elements that are NaN."""
+    return [_shared(call, g, 0)]
+
+
+def _shared(call: Call, g: Any, rest: Any) -> Any:
+    """The cotangent, in equal parts for elements that are equal to the result; the others have `rest`."""
     g = call.over(g)
-    ties = astype(x == call.over(call.out), g.dtype)
-    return [where(ties != 0, g / call.total(ties), 0)]
+    ties = astype(call.operands[0] == call.over(call.out), g.dtype)
+    return where(ties != 0, g / call.total(ties), rest)
 
 
 def _dot(call: Call, g: Any) -> list[Any]:
@@ -332,8 +342,8 @@ _RULES: dict[str, tuple[Callable[[Call, Any], list[Any]], tuple[int, ...], bool]
     "min": (_extreme, (0,), True),
     "max_from": (lambda call, g: [*_extreme(call, g), 0], (0,), True),
     "min_from": (lambda call, g: [*_extreme(call, g), 0], (0,), True),
-    "nanmax": (_extreme, (0,), True),
-    "nanmin": (_extreme, (0,), True),
+    "nanmax": (_extreme_number, (0,), True),
+    "nanmin": (_extreme_number, (0,), True),
     "squares": (_squares, (0, 1, 2), False),
     "vecdot": (_dot, (0, 1), False),
     "norm": (_norm, (0,), True),

@@ -214,12 +214,16 @@ logical_not = Op("logical_not", "Whether the operand is 0.", 1, ANY, TRUTH,
 # selection
 minimum = Op("minimum", "The smaller operand; NaN if either is NaN.", 2, REAL, DEFAULT,
              triton={"any": "lesser({x}, {y})", "bool": "{x} & {y}"},
-             options=Extreme(flush_to_zero=True, ignoring_nan="minimum_number({x}, {y})"),
+             options=Extreme(flush_to_zero=True, ignoring_nan="minimum_number({x}, {y})",
+                             derivative_ignoring_nan=("where(x == y, g / 2, where((x < y) | isnan(y), g, 0))",
+                                                      "where(x == y, g / 2, where((y < x) | isnan(x), g, 0))")),
              derivative=("where(x == y, g / 2, where(x > y, 0, g))", "where(x == y, g / 2, where(y > x, 0, g))"),
              example=("ta.minimum(ta.asarray([1, 5]), 3)", "Array([1, 3], dtype=int64, device='cpu')"))
 maximum = Op("maximum", "The larger operand; NaN if either is NaN.", 2, REAL, DEFAULT,
              triton={"any": "greater({x}, {y})", "bool": "{x} | {y}"},
-             options=Extreme(flush_to_zero=True, ignoring_nan="maximum_number({x}, {y})"),
+             options=Extreme(flush_to_zero=True, ignoring_nan="maximum_number({x}, {y})",
+                             derivative_ignoring_nan=("where(x == y, g / 2, where((x > y) | isnan(y), g, 0))",
+                                                      "where(x == y, g / 2, where((y > x) | isnan(x), g, 0))")),
              derivative=("where(x == y, g / 2, where(x < y, 0, g))", "where(x == y, g / 2, where(y < x, 0, g))"),
              example=("ta.maximum(ta.asarray([1, 5]), 3)", "Array([3, 5], dtype=int64, device='cpu')"))
 choose = Op("where", "x2 where x1 is true, else x3.", 3, ANY, NO_OPMATH, masks=1, part_of="where",

@@ -70,12 +70,14 @@ class Options:
     bounds : mode -> its error bound in words, if that is not half an ulp or one ulp
     flush_to_zero : whether calls may replace denormal operands and results by zeros of the same sign
     ignoring_nan : the expression that returns the other operand if one is NaN; "" if there is no such option
+    derivative_ignoring_nan : the derivative of that expression: see `Row.derivative`
     """
 
     rounding: Mapping[str, str] = field(default_factory=dict[str, str])
     bounds: Mapping[str, str] = field(default_factory=dict[str, str])
     flush_to_zero: bool = False
     ignoring_nan: str = ""
+    derivative_ignoring_nan: tuple[str, ...] | None = None
 
     @property
     def names(self) -> dict[str, Any]:

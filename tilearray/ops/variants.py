@@ -69,7 +69,10 @@ def _derive(op: R, choice: Choice) -> R:
         expression = next(triton[kind] for kind in ("float32", "float", "any") if kind in triton)
         triton = {"float32": expression.replace("(", "_ftz(", 1) if mode in GPU_ONLY else _flushed(expression)}
     function = op.name + choice.suffix if not op.moves else ""
-    return replace(op, choice=choice, function=function, triton=triton, operator="", into=object())
+    derivative = op.derivative if choice.propagate_nan else op.options.derivative_ignoring_nan
+    return replace(
+        op, choice=choice, function=function, triton=triton, derivative=derivative, operator="", into=object()
+    )
 
 
 def _flushed(expression: str) -> str:
