@@ -17,7 +17,7 @@ import pytest
 from support.oracles.rules import COMPARE
 
 import tilearray as ta
-from tilearray_host.functions import FUNCTIONS
+from tilearray_host.functions import FUNCTIONS, clip
 
 mpmath = pytest.importorskip("mpmath", reason="mpmath is not installed: the extra `test` has it")
 
@@ -295,3 +295,15 @@ def test_the_power_of_one_half_is_the_root_but_for_negative_zero_and_infinity(dt
         assert not np.signbit(found[0])
     x **= 0.5
     assert np.array_equal(np.asarray(x)[-8:].astype(float), expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_clipped_zeros_take_the_sign_of_the_bound(dtype: str) -> None:
+    values = np.array([0.0, -0.0, 1.0, -1.0, 9.0, -9.0, np.inf, -np.inf, np.nan] * 9, dtype)
+    bounds = np.array([0.0, -0.0, 5.0, -5.0, np.nan], dtype)
+    for low, high, step in itertools.product(bounds, bounds, (1, -1, 3)):
+        x = values[::step]
+        expected = np.minimum(np.maximum(x, low), high)
+        for out in (np.empty_like(x), x.copy(), np.empty(2 * x.size, dtype)[::2]):
+            clip(x, np.array(low), np.array(high), out=out)
+            assert out.tobytes() == expected.tobytes()
