@@ -314,5 +314,5 @@ def test_where_takes_masks_of_any_density(share: float) -> None:
     rng = np.random.default_rng(3)
     mask, x, y = rng.random((80, 70)) < share, rng.random((80, 70)), rng.random((80, 70))
     for each in (mask, mask.T.copy().T, mask[::2].repeat(2, 0), np.broadcast_to(mask[:1], mask.shape)):
-        assert np.array_equal(call("where", each, x, y), np.where(each, x, y))
+        assert np.array_equal(call("where", each, x, y, dtype=x.dtype), np.where(each, x, y))
         assert np.array_equal(ta.to_numpy(ta.where(ta.asarray(each), ta.asarray(x), 0.5)), np.where(each, x, 0.5))
