@@ -163,6 +163,7 @@ from tilearray.ops.arithmetic import (
     subtract,
 )
 from tilearray.ops.composed import (
+    angle,
     clip,
     divmod,
     frexp,
@@ -219,7 +220,6 @@ from tilearray.ops.elementary import (
 from tilearray.ops.explain_promotion import PromotionExplanation, explain_promotion
 from tilearray.ops.hooks import HOOKS as _HOOKS
 from tilearray.ops.number_parts import (
-    angle,
     ceil,
     conj,
     copysign,

@@ -41,6 +41,15 @@ def test_a_name_gives_numpys_result(line: str, dtype: str):
     check_line(line, dtype, "cpu")
 
 
+@pytest.mark.parametrize("call", ["fabs(x)", "rint(x)", "fmax(x, 2.5)", "fmin(x, 2.5)", "logaddexp2(x, 3)"])
+def test_a_dtype_is_that_of_the_whole_computation(call: str):
+    whole = np.array([2**24 + 1, -7])
+    found = eval(call.replace(")", ", dtype='float64')"), Namespace(ta, {"x": ta.asarray(whole, device="cpu")}))
+    want = eval(call.replace(")", ", dtype='float64')"), Namespace(np, {"x": whole}))
+    assert found.dtype == ta.float64
+    np.testing.assert_allclose(ta.to_numpy(found), want, rtol=1e-15)
+
+
 # --- on a device that is not the host ------------------------------------------------------------------------------
 
 EVERYWHERE = """

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 SPECIAL = [0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan]
 
 
-# --- isclose, nan_to_num ------------------------------------------------------------------------------------------
+# --- angle, isclose, nan_to_num -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128", "int16"])
@@ -40,6 +40,14 @@ def test_isclose_is_numpys(dtype: str, equal_nan: bool) -> None:
         got = ta.isclose(ta.asarray(x), ta.asarray(y), rtol, atol, equal_nan=equal_nan)
         assert got.dtype == ta.bool
         np.testing.assert_array_equal(ta.to_numpy(got), expected)
+
+
+def test_angle_takes_a_flag_and_a_target() -> None:
+    out = ta.zeros(2)
+    assert ta.angle(ta.asarray([1j, -1.0]), True, out=out) is out
+    assert out.tolist() == [90, 180]
+    with pytest.raises(ta.OperandError, match=r"^angle: expected True or False as deg, got 'yes'; write deg=True"):
+        ta.angle(1j, "yes")  # type: ignore[arg-type]
 
 
 def test_isclose_takes_a_flag() -> None:

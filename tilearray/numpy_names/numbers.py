@@ -1,4 +1,7 @@
-"""Functions of elements that NumPy names, and that are combinations of operations here."""
+"""Functions of elements that NumPy names, and that are combinations of operations here.
+
+`fabs`, `rint`, `fmax`, `fmin` and `logaddexp2` have the options of operations: `where`, `dtype` and `casting`.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
 from tilearray.arrays.fills import full
 from tilearray.arrays.uninitialised import dtype_or_default
+from tilearray.dtypes import DTypeLike
 from tilearray.engine.context import STATE
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
@@ -24,23 +28,31 @@ from tilearray.functions.reduction_options import finished
 from tilearray.numpy_names.on_device import there
 from tilearray.numpy_names.through_numpy import by_numpy
 from tilearray.ops.arithmetic import abs, choose, divide, maximum, minimum, multiply, subtract
-from tilearray.ops.composed import round
 from tilearray.ops.elementary import logaddexp
-from tilearray.ops.number_parts import copysign, isinf, trunc
+from tilearray.ops.number_parts import copysign, isinf, nearest, trunc
 from tilearray.promotion.scalars import as_number, classify
+from tilearray.promotion.storing import Casting
 
 _LOG2 = 0.6931471805599453
 
 
-def _as_float(function: str, x: Any) -> Array:
-    """An array of floats or complex numbers; integers and bools become the float of their true division."""
+def _as_float(function: str, x: Any, dtype: DTypeLike | None = None) -> Array:
+    """An array of floats or complex numbers; integers and bools become a dtype, or the float of their true division."""
     array = as_array(function, x)
     if dtypes.info(array.dtype).kind in ("float", "complex"):
         return array
-    return astype(array, STATE.get().semantics.true_division)
+    return astype(array, STATE.get().semantics.true_division if dtype is None else dtype)
 
 
-def fabs(x: Any, /, *, out: Array | None = None) -> Array:
+def fabs(
+    x: Any,
+    /,
+    out: Array | None = None,
+    *,
+    where: Any = True,
+    dtype: DTypeLike | None = None,
+    casting: Casting = "same_kind",
+) -> Array:
     """Return absolute values as floats: integers become the default float.
 
     Examples
@@ -49,10 +61,18 @@ def fabs(x: Any, /, *, out: Array | None = None) -> Array:
     >>> ta.fabs([-1, 2])
     Array([1., 2.], dtype=float32, device='cpu')
     """
-    return abs(_as_float("fabs", x), out=out)
+    return abs(_as_float("fabs", x, dtype), out, where=where, dtype=dtype, casting=casting)
 
 
-def rint(x: Any, /, *, out: Array | None = None) -> Array:
+def rint(
+    x: Any,
+    /,
+    out: Array | None = None,
+    *,
+    where: Any = True,
+    dtype: DTypeLike | None = None,
+    casting: Casting = "same_kind",
+) -> Array:
     """Return the nearest integers as floats, ties to even: integers become the default float.
 
     Examples
@@ -61,10 +81,19 @@ def rint(x: Any, /, *, out: Array | None = None) -> Array:
     >>> ta.rint([0.5, 1.5, 2])
     Array([0., 2., 2.], dtype=float32, device='cpu')
     """
-    return round(_as_float("rint", x), out=out)
+    return nearest(_as_float("rint", x, dtype), out, where=where, dtype=dtype, casting=casting)
 
 
-def fmax(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
+def fmax(
+    x1: Any,
+    x2: Any,
+    /,
+    out: Array | None = None,
+    *,
+    where: Any = True,
+    dtype: DTypeLike | None = None,
+    casting: Casting = "same_kind",
+) -> Array:
     """Return the larger operand; if one is NaN, the other one.
 
     Examples
@@ -73,10 +102,19 @@ def fmax(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
     >>> ta.fmax([1.0, ta.nan], 0.5)
     Array([1. , 0.5], dtype=float32, device='cpu')
     """
-    return maximum(x1, x2, out=out, propagate_nan=False)
+    return maximum(x1, x2, out, where=where, dtype=dtype, casting=casting, propagate_nan=False)
 
 
-def fmin(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
+def fmin(
+    x1: Any,
+    x2: Any,
+    /,
+    out: Array | None = None,
+    *,
+    where: Any = True,
+    dtype: DTypeLike | None = None,
+    casting: Casting = "same_kind",
+) -> Array:
     """Return the smaller operand; if one is NaN, the other one.
 
     Examples
@@ -85,10 +123,19 @@ def fmin(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
     >>> ta.fmin([1.0, ta.nan], 0.5)
     Array([0.5, 0.5], dtype=float32, device='cpu')
     """
-    return minimum(x1, x2, out=out, propagate_nan=False)
+    return minimum(x1, x2, out, where=where, dtype=dtype, casting=casting, propagate_nan=False)
 
 
-def logaddexp2(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
+def logaddexp2(
+    x1: Any,
+    x2: Any,
+    /,
+    out: Array | None = None,
+    *,
+    where: Any = True,
+    dtype: DTypeLike | None = None,
+    casting: Casting = "same_kind",
+) -> Array:
     """Return ``log2(2**x1 + 2**x2)``, without overflow.
 
     Examples
@@ -98,7 +145,8 @@ def logaddexp2(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
     Array([2.], dtype=float32, device='cpu')
     """
     first, second = all_arrays("logaddexp2", [x1, x2])
-    return divide(logaddexp(multiply(first, _LOG2), multiply(second, _LOG2)), _LOG2, out=out)
+    first, second = [multiply(x, _LOG2, dtype=dtype, casting=casting) for x in (first, second)]
+    return divide(logaddexp(first, second), _LOG2, out, where=where, casting=casting)
 
 
 def modf(x: Any, /) -> tuple[Array, Array]:

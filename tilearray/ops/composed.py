@@ -27,9 +27,10 @@ from tilearray.ops.arithmetic import (
     remainder,
     replace_nan,
 )
+from tilearray.ops.elementary import rad2deg
 from tilearray.ops.execute import execute, stored_as
 from tilearray.ops.moves import assign, convert
-from tilearray.ops.number_parts import frexp_exponent, frexp_mantissa, isnan, nearest
+from tilearray.ops.number_parts import argument, frexp_exponent, frexp_mantissa, isnan, nearest
 from tilearray.ops.options import checked_flag
 
 if TYPE_CHECKING:
@@ -38,6 +39,33 @@ if TYPE_CHECKING:
 
 left_shift, right_shift = bitwise_left_shift, bitwise_right_shift
 power, mod, true_divide = pow, remainder, divide
+
+
+def angle(x: Operand, /, deg: bool = False, *, out: ArrayBase | None = None) -> Array:
+    """Return the angles of complex numbers: 0 for positive real numbers, and half a turn for negative ones.
+
+    Parameters
+    ----------
+    x : Array or number
+    deg : bool
+        Whether to return degrees instead of radians.
+    out : Array, optional
+        The target of the result.
+
+    Returns
+    -------
+    Array
+        Floats of the width of the parts, from -pi to pi, or from -180 to 180; the default float for integers.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> ta.angle(ta.asarray([1j])), ta.angle(ta.asarray([1j]), deg=True)
+    (Array([1.5707964], dtype=float32, device='cpu'), Array([90.], dtype=float32, device='cpu'))
+    """
+    if not checked_flag("angle", "deg", deg):
+        return argument(x, out=out)
+    return rad2deg(argument(x), out=out)
 
 
 def clip(

@@ -119,9 +119,9 @@ conj = Op("conj", "The complex conjugate.", 1, NUMERIC, DEFAULT, ufunc="conjugat
           triton={"any": "{x}", "complex": "complex_conj({x})"},
           derivative=("conj(g)",),
           example=("ta.conj(ta.asarray([3 + 4j]))", "Array([3.-4.j], dtype=complex64, device='cpu')"))
-angle = Op("angle", "The angle of a complex number in radians; pi for negative real numbers.", 1, ANY, ALWAYS_FLOAT,
-           exact=False, domain=(-100.0, 100.0),
-           triton={"float": "libdevice.atan2(zero_like({x}), {x})", "complex": "complex_angle({x})"},
-           derivative=("0 if is_real(x) else where(x == 0, 0, g * 1j * x / square(abs(x)))",),
-           example=("ta.angle(ta.asarray([1j]))", "Array([1.5707964], dtype=float32, device='cpu')"))
+argument = Op("angle", "The angle of a complex number in radians; pi for negative real numbers.", 1, ANY, ALWAYS_FLOAT,
+              part_of="angle", exact=False, domain=(-100.0, 100.0),
+              triton={"float": "libdevice.atan2(zero_like({x}), {x})", "complex": "complex_angle({x})"},
+              derivative=("0 if is_real(x) else where(x == 0, 0, g * 1j * x / square(abs(x)))",),
+              example=("ta.angle(ta.asarray([1j]))", "Array([1.5707964], dtype=float32, device='cpu')"))
 # fmt: on

@@ -73,7 +73,7 @@ FUNCTIONS["nan_to_num"], FUNCTIONS["unstack"] = _nan_to_num, _unstacked
 KEYWORDS = frozenset({
     "M", "N",
     "append", "atol", "axes", "axis", "axis1", "axis2", "axisa", "axisb", "axisc", "copy", "correction", "ddof",
-    "decimals", "descending", "dtype", "endpoint", "equal_nan", "fill_value", "flush_to_zero", "include_initial",
+    "decimals", "deg", "descending", "dtype", "endpoint", "equal_nan", "fill_value", "flush_to_zero", "include_initial",
     "indexing", "indices", "initial", "invert", "k", "keepdims", "max", "min", "n", "nan", "neginf", "num", "offset",
     "posinf", "prepend", "propagate_nan", "repeats", "reps", "rounding", "rtol", "saturate", "seed", "shape",
     "shift", "side", "sorter", "stable", "start", "step", "stop", "strides", "where", "window_shape",
