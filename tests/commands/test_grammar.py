@@ -315,6 +315,7 @@ def test_every_keyword_is_open_or_closed_on_purpose():
         "a_max",
         "a_min",
         "assume_unique",
+        "casting",
         "device",
         "kind",
         "mode",

@@ -17,7 +17,7 @@ from support.pairs import Pair, assert_same, pairs
 import tilearray as ta
 from tilearray import dtypes
 from tilearray.engine.devices import CPU
-from tilearray.errors import DeviceError, OperandError, PromotionError, ShapeError
+from tilearray.errors import DeviceError, DTypeError, OperandError, PromotionError, ShapeError
 from tilearray.functions import joining
 
 SEMANTICS = st.sampled_from(["array-api", "triton"])
@@ -241,6 +241,45 @@ def test_bad_input_is_named(call, error, message):
 
 def test_the_oracle_has_all_dtypes():
     assert {dtype_of(name) for name in (*ARITHMETIC, *STORAGE)} == set(dtypes.ALL)
+
+
+@pytest.mark.parametrize("casting", ["no", "equiv", "safe", "same_kind", "unsafe"])
+@pytest.mark.parametrize("name", ["concatenate", "stack", "hstack", "vstack"])
+def test_casting_has_numpys_rules(name: str, casting: Any) -> None:
+    parts = [np.array([1.75, -2.5]), np.array([3, 4], "int16")]
+    mine = [ta.asarray(part, device="cpu") for part in parts]
+    ours, theirs = getattr(ta, name), getattr(np, name)
+    options = [{"dtype": target} for target in ("int8", "int16", "float32", "float64", "complex64")] + [{}]
+    with ta.semantics("numpy"):
+        for given in options:
+            try:
+                want = theirs(parts, casting=casting, **given)
+            except TypeError:
+                with pytest.raises(
+                    DTypeError, match=r": expected a dtype that can store .*; write casting='unsafe', or x"
+                ):
+                    ours(mine, casting=casting, **given)
+            else:
+                found = ours(mine, casting=casting, **given)
+                assert (found.dtype, found.tolist()) == (want.dtype, want.tolist())
+    with pytest.raises(OperandError, match=r": expected casting as 'no', .* got 'some'; write casting='unsafe'"):
+        ours(mine, casting="some")
+
+
+def test_casting_decides_which_targets_a_concat_may_have() -> None:
+    parts = [ta.asarray([1.75], device="cpu"), ta.asarray([-2.5], device="cpu")]
+    for joining_of, out in (
+        (ta.concat, ta.zeros(2, dtype="int8", device="cpu")),
+        (ta.stack, ta.zeros((2, 1), dtype="int8")),
+    ):
+        with pytest.raises(DTypeError):
+            joining_of(parts, out=out)
+        with pytest.raises(DTypeError, match=r"store float32 by casting='safe', got int8"):
+            joining_of(parts, out=out, casting="safe")
+        assert joining_of(parts, out=out, casting="unsafe") is out
+        assert ta.ravel(out).tolist() == [1, -2]
+        with pytest.raises(OperandError, match=r"expected a tilearray Array as out, got int"):
+            joining_of(parts, out=3, casting="unsafe")
 
 
 def test_the_cached_common_dtype_is_that_of_the_semantics() -> None:

@@ -27,15 +27,21 @@ from tilearray.functions.indexing.views import get
 from tilearray.functions.manipulation import c_contiguous, new_like, reshape
 from tilearray.functions.reduction_options import finished
 from tilearray.geometry.shapes import as_int, normalize_axis, without_axis
-from tilearray.ops.execute import store
+from tilearray.ops.execute import check_target, store
 from tilearray.ops.moves import convert
-from tilearray.promotion.storing import can_cast_same_kind
+from tilearray.promotion.storing import Casting, allows_cast
 
 # --- joining -------------------------------------------------------------------------------------------------------
 
 
 def concat(
-    arrays: Sequence[A | HostData], /, axis: int | None = 0, out: A | None = None, *, dtype: DTypeLike | None = None
+    arrays: Sequence[A | HostData],
+    /,
+    axis: int | None = 0,
+    out: A | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    casting: Casting = "same_kind",
 ) -> A:
     """Return arrays one after the other along an existing axis.
 
@@ -48,7 +54,10 @@ def concat(
     out : Array, optional
         Takes the result, which it must have the shape of; it is returned.
     dtype : dtype or name, optional
-        The dtype of the result, of no lower kind than those of the arrays. None is their common dtype.
+        The dtype of the result. None is the common dtype of the arrays.
+    casting : {"same_kind", "no", "equiv", "safe", "unsafe"}
+        NumPy's rule by which the dtypes of the arrays become that of the result, or of `out`. "same_kind" allows no
+        dtype of a lower kind.
 
     Raises
     ------
@@ -56,6 +65,10 @@ def concat(
         If there are no arrays or no such axis, or the shapes do not fit.
     PromotionError
         If the dtypes have no common dtype.
+    DTypeError
+        If `casting` does not allow a dtype to become that of the result.
+    OperandError
+        If there is no such rule.
     DeviceError
         If the arrays are on different devices.
 
@@ -67,12 +80,14 @@ def concat(
     >>> ta.concat([ta.zeros((2, 3)), ta.zeros((2, 1))], axis=1).shape
     (2, 4)
     """
-    known = _again(arrays, axis) if out is None and dtype is None else None
+    usual = out is None and dtype is None and casting == "same_kind"
+    known = _again(arrays, axis) if usual else None
     if known is not None:
         return known
+    chosen = _Chosen.of("concat", dtype, casting, out)
     parts = _members(arrays, axis, "concat")
     if axis is None:
-        return finished("concat", _flattened(parts, dtype), out)
+        return finished("concat", _flattened(parts, chosen), out)
     shape = parts[0].shape
     if not shape:
         raise ShapeError(
@@ -80,8 +95,8 @@ def concat(
         )
     asked, axis = axis, normalize_axis(axis, len(shape), "concat")
     check_sizes("concat", [part.shape for part in parts], axis)
-    joined = _joined(parts, axis, "concat", dtype)
-    if dtype is None and asked.__class__ is int and joined.__class__ is parts[0].__class__:
+    joined = _joined(parts, axis, "concat", chosen)
+    if usual and asked.__class__ is int and joined.__class__ is parts[0].__class__:
         _remember(parts, asked, axis, joined)
     return finished("concat", joined, out)
 
@@ -136,7 +151,13 @@ def _remember(parts: Sequence[A], asked: int, axis: int, joined: A) -> None:
 
 
 def stack(
-    arrays: Sequence[A | HostData], /, axis: int = 0, out: A | None = None, *, dtype: DTypeLike | None = None
+    arrays: Sequence[A | HostData],
+    /,
+    axis: int = 0,
+    out: A | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    casting: Casting = "same_kind",
 ) -> A:
     """Return arrays of one shape side by side along a new axis.
 
@@ -149,7 +170,10 @@ def stack(
     out : Array, optional
         Takes the result, which it must have the shape of; it is returned.
     dtype : dtype or name, optional
-        The dtype of the result, of no lower kind than those of the arrays. None is their common dtype.
+        The dtype of the result. None is the common dtype of the arrays.
+    casting : {"same_kind", "no", "equiv", "safe", "unsafe"}
+        NumPy's rule by which the dtypes of the arrays become that of the result, or of `out`. "same_kind" allows no
+        dtype of a lower kind.
 
     Raises
     ------
@@ -157,6 +181,10 @@ def stack(
         If there are no arrays, the shapes differ, or the result has no such axis.
     PromotionError
         If the dtypes have no common dtype.
+    DTypeError
+        If `casting` does not allow a dtype to become that of the result.
+    OperandError
+        If there is no such rule.
     DeviceError
         If the arrays are on different devices.
 
@@ -167,6 +195,7 @@ def stack(
     Array([[1, 3],
            [2, 4]], dtype=int64, device='cpu')
     """
+    chosen = _Chosen.of("stack", dtype, casting, out)
     parts = _members(arrays, axis, "stack")
     shape = parts[0].shape
     axis = normalize_axis(axis, len(shape) + 1, "stack")
@@ -176,7 +205,7 @@ def stack(
                 f"stack: expected arrays of one shape, got {shape} for array 0 and {part.shape} for array {position}; "
                 f"write concat to join along an axis that they have"
             )
-    result = _result(parts, (*shape[:axis], len(parts), *shape[axis:]), "stack", dtype)
+    result = _result(parts, (*shape[:axis], len(parts), *shape[axis:]), "stack", chosen)
     for position, part in enumerate(parts):
         store(get(result, (*_all(axis), position) if axis else position), part, convert)  # as in `_joined`
     return finished("stack", result, out)
@@ -212,30 +241,46 @@ def _advice(shape: tuple[int, ...], other: tuple[int, ...], axis: int) -> str:
     return f"axis {wrong} has {shape[wrong]} and {other[wrong]}: slice it, or write axis={wrong} to join along it"
 
 
-def _result(parts: Sequence[A], shape: tuple[int, ...], function: str, dtype: Any) -> A:
+class _Chosen(NamedTuple):
+    """The dtype that a caller chose for a result, None for the common dtype, and the rule by which arrays become it."""
+
+    dtype: np.dtype | None
+    casting: Casting
+
+    @classmethod
+    def of(cls, function: str, dtype: Any, casting: Casting, out: Any) -> _Chosen:
+        """Return what a call chooses; beside a rule that is not the usual one, `out` decides the dtype."""
+        if dtype is None and out is not None and casting != "same_kind":
+            check_target(function, out)
+            return cls(out.dtype, casting)
+        return cls(None if dtype is None else dtypes.as_dtype(dtype, function), casting)
+
+
+def _result(parts: Sequence[A], shape: tuple[int, ...], function: str, chosen: _Chosen) -> A:
     """Memory for all parts: of their common dtype or the one that is asked for, on their one device."""
     common_device(function, [part._signature for part in parts])
-    like = deepest(parts)
+    like, dtype = deepest(parts), chosen.dtype
     if dtype is None:
-        return new_like(like, shape, common_dtype_of(tuple([part._signature.dtype for part in parts]), function))
-    chosen = dtypes.as_dtype(dtype, function)
+        dtype = common_dtype_of(tuple([part._signature.dtype for part in parts]), function)
+        if chosen.casting == "same_kind":  # by which every dtype becomes the common one
+            return new_like(like, shape, dtype)
     for part in parts:
-        if not can_cast_same_kind(part.dtype, chosen):
+        if not allows_cast(chosen.casting, part.dtype, dtype, function):
             raise DTypeError(
-                f"{function}: expected a dtype that can store {part.dtype.name}, got {chosen.name}; "
-                f"write x.astype({chosen.name!r}) for the array"
+                f"{function}: expected a dtype that can store {part.dtype.name} by casting={chosen.casting!r}, got "
+                f"{dtype.name}; write casting='unsafe', or x.astype({dtype.name!r}) for the array"
             )
-    return new_like(like, shape, chosen)
+    return new_like(like, shape, dtype)
 
 
-def _joined(parts: Sequence[A], axis: int, function: str, dtype: Any) -> A:
+def _joined(parts: Sequence[A], axis: int, function: str, chosen: _Chosen) -> A:
     """Parts that fit, each cast to its slice of the result.
 
     `assign` may refuse the common dtype: int8 with uint8 is uint8 in the semantics `triton`.
     """
     sizes = [part.shape[axis] for part in parts]
     shape = parts[0].shape
-    result = _result(parts, (*shape[:axis], sum(sizes), *shape[axis + 1 :]), function, dtype)
+    result = _result(parts, (*shape[:axis], sum(sizes), *shape[axis + 1 :]), function, chosen)
     for view, part in zip(_places(result, parts, axis), parts):
         store(view, part, convert)
     return result
@@ -243,7 +288,7 @@ def _joined(parts: Sequence[A], axis: int, function: str, dtype: Any) -> A:
 
 def placed(function: str, parts: Sequence[A], starts: Sequence[Sequence[int]], shape: tuple[int, ...]) -> A:
     """Return an array of a shape that parts fill, each from its start along every axis."""
-    result = _result(parts, shape, function, None)
+    result = _result(parts, shape, function, _Chosen(None, "same_kind"))
     for part, start in zip(parts, starts):
         place = [slice(first, first + size) for first, size in zip(start, part.shape)]
         store(get(result, tuple(place)), part, convert)
@@ -257,10 +302,10 @@ def _places(result: A, parts: Sequence[A], axis: int) -> Iterator[A]:
         yield get(result, (*_all(axis), place) if axis else place)
 
 
-def _flattened(parts: Sequence[A], dtype: Any) -> A:
+def _flattened(parts: Sequence[A], chosen: _Chosen) -> A:
     """All elements in one axis; slices of it take the shapes of the parts, which need no copy for that."""
     sizes = [part.size for part in parts]
-    result = _result(parts, (sum(sizes),), "concat", dtype)
+    result = _result(parts, (sum(sizes),), "concat", chosen)
     for part, stop in zip(parts, itertools.accumulate(sizes)):
         store(reshape(get(result, slice(stop - part.size, stop)), part.shape, copy=False), part, convert)
     return result

@@ -18,6 +18,7 @@ from tilearray.functions.conversion import to_numpy
 from tilearray.functions.joining import check_sizes, concat, placed
 from tilearray.functions.manipulation import broadcast_to, expand_dims, reshape
 from tilearray.geometry.shapes import as_int, as_shape, normalize_axis
+from tilearray.promotion.storing import Casting
 
 
 def atleast_1d(*arrays: Any) -> Any:
@@ -76,7 +77,7 @@ def _members(function: str, arrays: Any) -> list[Array]:
     return all_arrays(function, list(cast("Sequence[Any]", arrays)), "arrays[{}]")
 
 
-def hstack(arrays: Sequence[Any], /, *, dtype: DTypeLike | None = None) -> Array:
+def hstack(arrays: Sequence[Any], /, *, dtype: DTypeLike | None = None, casting: Casting = "same_kind") -> Array:
     """Return arrays side by side: joined along the second axis, 1-d arrays along the first.
 
     Examples
@@ -86,10 +87,10 @@ def hstack(arrays: Sequence[Any], /, *, dtype: DTypeLike | None = None) -> Array
     Array([1, 2, 3], dtype=int64, device='cpu')
     """
     parts = [atleast_1d(x) for x in _members("hstack", arrays)]
-    return concat(parts, 0 if parts[0].ndim == 1 else 1, dtype=dtype)
+    return concat(parts, 0 if parts[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
-def vstack(arrays: Sequence[Any], /, *, dtype: DTypeLike | None = None) -> Array:
+def vstack(arrays: Sequence[Any], /, *, dtype: DTypeLike | None = None, casting: Casting = "same_kind") -> Array:
     """Return arrays one below the other: joined along the first axis, 1-d arrays as rows.
 
     Examples
@@ -98,7 +99,7 @@ def vstack(arrays: Sequence[Any], /, *, dtype: DTypeLike | None = None) -> Array
     >>> ta.vstack([[1, 2], [3, 4]]).tolist()
     [[1, 2], [3, 4]]
     """
-    return concat([_with_rows(x) for x in _members("vstack", arrays)], 0, dtype=dtype)
+    return concat([_with_rows(x) for x in _members("vstack", arrays)], 0, dtype=dtype, casting=casting)
 
 
 def dstack(arrays: Sequence[Any], /) -> Array:
