@@ -35,6 +35,7 @@ A message names the function that was called, the expected value, the given valu
 from __future__ import annotations
 
 import reprlib
+import sys
 from typing import Any
 
 import numpy as np
@@ -157,3 +158,11 @@ class _Short(reprlib.Repr):
 
 shown = _Short().repr
 """Return the text of a caller's object for an error message, as `repr` does, but always short."""
+
+
+def frames_of_the_library() -> int:
+    """Return the number of calls from the caller up to the code of the user, as the stacklevel of a warning."""
+    frame, count = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tilearray":
+        frame, count = frame.f_back, count + 1
+    return count

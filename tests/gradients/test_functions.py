@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -399,3 +401,43 @@ def test_an_array_of_a_differentiated_function_is_not_used_after_it():
     ta.vjp(lambda x: kept.append(x * 2) or x, ta.asarray([1.0]))
     with pytest.raises(ta.GradientError, match="is used after it; return it from the function"):
         kept[0] + 1
+
+
+OF_NUMBERS: dict[str, Any] = {
+    "float": lambda x: float(ta.sum(x)) * 2,
+    "complex": lambda x: complex(x[0]).real,
+    "item": lambda x: ta.asarray(ta.sum(x).item()) * 2,
+    "tolist": lambda x: ta.sum(ta.asarray(x.tolist())),
+    "math": lambda x: math.sin(x[0]),
+    "written": lambda x: ta.sum(ta.full_like(x, float(x[0]))),
+    "not of the inner argument": lambda x: ta.sum(ta.grad(lambda y: ta.sum(y) * float(x[0]))(ta.ones(2))),
+}
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_a_result_that_is_made_of_numbers_warns(name: str):
+    function, x = OF_NUMBERS[name], ta.asarray([1.0, 2.0])
+    for differentiate in (ta.grad, lambda f: partial(ta.vjp, f)):
+        derivative = differentiate(function)
+        with pytest.warns(RuntimeWarning, match="the gradient is 0, since derivatives end at Python") as found:
+            derivative(x)
+        assert [each.filename for each in found] == [__file__]
+
+
+def test_numbers_beside_a_gradient_do_not_warn(capsys: pytest.CaptureFixture[str]):
+    def search(x: Any) -> Any:
+        step = 1.0
+        while float(ta.sum((x - step) ** 2)) > 1.0:
+            step /= 2
+        print(x[0].item(), x.tolist(), f"{x[0]:.1f}", x)
+        return ta.sum(x) * step
+
+    x = ta.asarray([0.25, 0.5])
+    assert ta.grad(search)(x).tolist() == [1.0, 1.0]
+    assert capsys.readouterr().out.startswith("0.25 [0.25, 0.5] 0.2 [0.25 0.5")
+    assert ta.grad(lambda x: ta.sum(x) if x[0] > 1 else ta.asarray(0.0))(x).tolist() == [0.0, 0.0]
+    assert ta.grad(lambda x: 3.0)(x).tolist() == [0.0, 0.0]
+    assert ta.vjp(lambda x: (float(x[0]), ta.sum(x)), x)[1]((1.0, 1.0))[0].tolist() == [1.0, 1.0]
+    assert ta.vjp(lambda x: int(x[0].item()), x)[0] == 0
+    outer = ta.grad(lambda x: ta.sum(ta.grad(lambda y: ta.sum(y * y * x) * float(x[0]))(x) * x))
+    assert outer(x).tolist() == [0.09375, 0.375]

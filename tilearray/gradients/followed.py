@@ -16,7 +16,7 @@ from tilearray.arrays.fusion.tracing import Traced, TracingDevice
 from tilearray.engine.devices import Device
 from tilearray.engine.signature import ArrayBase, placed, signature_of
 from tilearray.errors import GradientError
-from tilearray.gradients.steps import levels_below
+from tilearray.gradients.steps import levels_below, note_numbers
 from tilearray.gradients.views import View
 
 
@@ -80,10 +80,23 @@ def _below(name: str) -> Any:
     return method
 
 
-for _name in ("__repr__", "__str__", "__format__", "__bool__", "__float__", "__int__", "__complex__", "__index__"):
+for _name in ("__repr__", "__str__", "__format__", "__bool__", "__int__", "__index__", "__contains__", "_repr_html_"):
     setattr(Followed, _name, _below(_name))
-for _name in ("item", "tolist", "__contains__", "_repr_html_"):
-    setattr(Followed, _name, _below(_name))
+
+
+def _numbers(name: str) -> Any:
+    below = _below(name)
+
+    def method(self: Followed, *args: Any) -> Any:
+        if memory_of(self).active:
+            note_numbers(level_of(self))
+        return below(self, *args)
+
+    return method
+
+
+for _name in ("__float__", "__complex__", "item", "tolist"):
+    setattr(Followed, _name, _numbers(_name))
 
 
 def _needs_values(name: str) -> Any:

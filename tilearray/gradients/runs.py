@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tilearray import dtypes
-from tilearray.arrays.fusion.containers import mapped
+from tilearray.arrays.fusion.containers import leaves, mapped
 from tilearray.engine.signature import ArrayBase
+from tilearray.errors import frames_of_the_library
 from tilearray.functions.manipulation import new_like
 from tilearray.gradients.calls import spread
-from tilearray.gradients.followed import followed, is_followed, lowered, view_of
+from tilearray.gradients.followed import followed, is_followed, level_of, lowered, memory_of, view_of
 from tilearray.gradients.steps import FLOATS, Record, Step, recording
 from tilearray.gradients.views import Cotangents, View, fitted
 from tilearray.ops.execute import copy_of, fill
@@ -84,6 +86,25 @@ def _traced(value: ArrayBase, record: Record) -> ArrayBase:
     return trace.lifted(value, "vjp") if trace is not None and outside else value
 
 
+def _warn_of_numbers(results: Any, level: int) -> None:
+    """Warn if all results are numbers that no argument reaches: the gradient is 0, which is seldom meant."""
+    slopes = [each for each in leaves(results) if _kind(each) in FLOATS]
+    if slopes and not any(is_followed(each) and level_of(each) == level and memory_of(each).active for each in slopes):
+        warnings.warn(
+            "vjp: the gradient is 0, since derivatives end at Python numbers, as of float(x), x.item() and x.tolist(), "
+            "and the result depends on the arguments only through them; write arithmetic with x instead of float(x), "
+            "and `if x > 0` to decide by a value",
+            RuntimeWarning,
+            stacklevel=frames_of_the_library(),
+        )
+
+
+def _kind(leaf: Any) -> str:
+    if isinstance(leaf, ArrayBase):
+        return dtypes.info(leaf.dtype).kind
+    return "float" if isinstance(leaf, float | complex) else ""
+
+
 def followed_run(
     function: Callable[..., Any],
     args: Any,
@@ -111,6 +132,8 @@ def followed_run(
 
         given = [mapped(each, follow) if places is None or place in places else each for place, each in enumerate(args)]
         results = function(*given, **kwargs)
+        if record.gave_numbers:
+            _warn_of_numbers(results, record.level)
         views: list[tuple[View | None, Any]] = []
 
         def end(value: Any) -> Any:

@@ -44,6 +44,8 @@ class Record:
     steps : list of Step
     through : callable or None
         ``through(name of the operation, result)`` returns the array that the function goes on with, of equal elements.
+    gave_numbers : bool
+        Whether the function took Python numbers of values that its arguments reach.
     """
 
     def __init__(self, level: int, through: Callable[[str, Any], Any] | None = None) -> None:
@@ -51,6 +53,7 @@ class Record:
         self.through = through
         self.steps: list[Step] = []
         self.trace = open_trace()
+        self.gave_numbers = False
 
 
 _OPEN: ContextVar[tuple[Record, ...]] = ContextVar("tilearray.vjp", default=())
@@ -71,6 +74,12 @@ def recording(through: Callable[[str, Any], Any] | None = None) -> Generator[Rec
 def levels_below(level: int) -> list[int]:
     """Return the levels that are open around one, in the same trace."""
     return [record.level for record in _OPEN.get()[: level - 1] if record.trace is open_trace()]
+
+
+def note_numbers(level: int) -> None:
+    """Note that the function of a level, if it still runs, took Python numbers of values that its arguments reach."""
+    for record in _OPEN.get()[level - 1 : level]:
+        record.gave_numbers = True
 
 
 def current(level: int) -> Record:

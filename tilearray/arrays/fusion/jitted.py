@@ -8,7 +8,6 @@ runs in Triton's interpreter, in a process of its own: slowly, and with a warnin
 from __future__ import annotations
 
 import importlib
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -24,7 +23,7 @@ from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import ArrayBase
-from tilearray.errors import DTypeError, FusionError
+from tilearray.errors import DTypeError, FusionError, frames_of_the_library
 from tilearray.promotion.scalars import classify
 
 _KINDS = frozenset(("bool", "int", "uint", "float"))
@@ -149,7 +148,7 @@ class Jitted:
                 f"{schema.name} is written for Triton, and runs on the host in Triton's interpreter, which is slow; "
                 f"move its operands to a GPU, or write a Python function",
                 RuntimeWarning,
-                stacklevel=_frames_of_the_library(),
+                stacklevel=frames_of_the_library(),
             )
 
 
@@ -164,14 +163,6 @@ def _dtype_of_number(schema: Schema, place: int, number: Any, compute: np.dtype,
     found = classify(number)
     assert found is not None  # the call has checked it
     return STATE.get().semantics.decide([compute, found], schema.name, [])
-
-
-def _frames_of_the_library() -> int:
-    """Return the number of calls between this module and the code of the user."""
-    frame, count = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tilearray":
-        frame, count = frame.f_back, count + 1
-    return count
 
 
 def _named(name: str, output: int | None) -> str:
