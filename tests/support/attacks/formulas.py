@@ -234,13 +234,14 @@ def _of_two(case: Case, xp: Any, arrays: list[Any]) -> Any:
             return ta.grad(ta.fuse(losses[kind]), wanted)(*arrays)
         return ta.grad(losses[kind], wanted)(*arrays)
     x, y = np.broadcast_arrays(*arrays)
-    ones, more = np.ones(x.shape), x > y.astype("float64") + 0.25
+    ones, other = np.ones(x.shape), y.astype("float64") + 0.25
+    share = ((x > other) + (x >= other).astype("float64")) / 2  # infinities may be equal
     if kind == "maximum" and np.isnan(x + y).any():
         raise ValueError("the formula takes no NaN")
     slopes = {
         "product": (y, x),
         "where": (np.where(x > 0, 3, 0), np.where(x > 0, 0, 1)),
-        "maximum": (np.where(more, 1, 0), np.where(more, 0, 1)),
+        "maximum": (share, 1 - share),
         "sum": (ones, -ones / 2) if arrays[0].ndim else (ones, -ones),
     }
     return _summed_to(slopes[kind][wanted].astype("float64"), arrays[wanted])
