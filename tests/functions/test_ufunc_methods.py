@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 
 import numpy as np
 import pytest
@@ -195,6 +196,25 @@ def test_at_of_many_floats_at_one_place_is_one_call_of_numpy(monkeypatch, name):
     target = ta.ones(2, dtype="float32")
     PUBLIC[name].at(target, np.ones(len(values), int), values)
     assert ta.to_numpy(target).tobytes() == ta.to_numpy(one_by_one).tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide"])
+def test_at_rounds_a_number_as_the_op_does(name, dtype):
+    x = ta.asarray(np.random.default_rng(4).normal(size=500)).astype(dtype)
+    for semantics, number in itertools.product(("array-api", "torch"), (0.1, 1e6, 3)):
+        target = x.copy()
+        with ta.semantics(semantics):
+            PUBLIC[name].at(target, np.arange(500), number)
+            assert ta.to_numpy(target).tobytes() == ta.to_numpy(PUBLIC[name](x, number)).tobytes()
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_at_takes_the_zero_of_the_op(name):
+    zeros, others = (ta.asarray(given, dtype="float16") for given in ([0.0, -0.0], [-0.0, 0.0]))
+    wanted = PUBLIC[name](zeros, others)
+    PUBLIC[name].at(zeros, np.array([0, 1]), others)
+    assert ta.to_numpy(zeros).tobytes() == ta.to_numpy(wanted).tobytes()
 
 
 def test_at_takes_every_index_and_operand():

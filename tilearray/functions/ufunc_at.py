@@ -79,6 +79,8 @@ _AS_NUMPY = {
     "subtract": "iufc",
     "divide": "f",
 }
+_EXTREMES = ("maximum", "minimum")
+"""Of two zeros, NumPy takes the first one in float16, whatever its sign."""
 
 
 def _places(name: str, x: ArrayBase, indices: Any) -> tuple[Any, np.ndarray]:
@@ -106,14 +108,17 @@ def _host_key(name: str, part: Any) -> Any:
 
 def _at_with_numpy(op: Op, x: Any, key: Any, values: Any) -> bool:
     """Apply the op by NumPy's ufunc, if that computes the same bits; return whether it did."""
-    if x.dtype.kind not in _AS_NUMPY.get(op.name, ""):
+    if x.dtype.kind not in _AS_NUMPY.get(op.name, "") or (x.dtype == dtypes.float16 and op.name in _EXTREMES):
         return False
     number = classify(values)
     given = values.dtype if number is None else number
     typing = op.typing(STATE.get().semantics, [x.dtype, given])
-    if typing.result != x.dtype:
+    if typing.result != x.dtype or typing.casts[1][0] != x.dtype:  # as torch takes numbers beside narrow floats
         return False
-    operand = as_number(values, x.dtype, op.name) if number else to_numpy(astype(values, x.dtype, copy=False))
+    if number is None:
+        operand = to_numpy(astype(values, x.dtype, copy=False))
+    else:  # in the dtype of x: beside a Python float NumPy computes in float64
+        operand = rounded_number(as_number(values, x.dtype, op.name), x.dtype)
     with np.errstate(all="ignore"):
         getattr(np, op.ufunc or op.name).at(to_numpy(x), key, operand)
     return True
