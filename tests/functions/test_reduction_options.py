@@ -80,6 +80,34 @@ def test_axis_dtype_out_and_ddof_have_numpys_positions(x: np.ndarray):
     agrees(ta.count_nonzero(ours, 1), np.count_nonzero(x, 1))
 
 
+@ARRAY
+@pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_known_mean(name: str, x: np.ndarray):
+    for axis, mask in itertools.product(axes_of(x), (None, *masks_of(x))):
+        chosen = {} if mask is None else {"where": mask}
+        mean = np.mean(x, axis, keepdims=True) + 0.25
+        expected = getattr(np, name)(x, axis, mean=mean, ddof=1, **chosen)
+        count = np.sum(np.broadcast_to(True if mask is None else mask, x.shape), axis)
+        expected = np.where(count > 1, expected, np.nan)
+        given: Any = ta.asarray(x)
+        options = {"ddof": 1, **{key: ta.asarray(value) for key, value in chosen.items()}}
+        agrees(getattr(ta, name)(given, axis, mean=ta.asarray(mean), **options), expected)
+        if hasattr(given, name):
+            agrees(getattr(given, name)(axis, mean=mean, **options), expected)
+
+
+def test_the_dtype_beside_a_known_mean():
+    x = ta.asarray([1, 2, 4], dtype="float32")
+    for mean, dtype in ((2.5, "float32"), (ta.asarray([2.5], dtype="float64"), "float64"), ([2.5], "float64")):
+        assert ta.var(x, mean=mean).dtype == dtype
+    assert ta.var(x.astype("int8"), mean=2).dtype == "float32"
+    assert ta.std(x.astype("float16"), mean=ta.asarray(2, dtype="float16"), keepdims=True).dtype == "float16"
+    assert np.var(x, mean=np.float32(3.0)).item() == 2.0
+    assert ta.var(x, mean=2.0).item() == pytest.approx(5 / 3)
+    assert ta.fuse(lambda t, m: ta.var(t, 0, mean=m))(x, ta.asarray([2.0])).tolist() == pytest.approx(5 / 3)
+
+
 def test_an_initial_value_chooses_from_no_elements():
     empty = ta.zeros((2, 0), dtype="int8")
     assert ta.max(empty, 1, initial=-5).tolist() == [-5, -5]
@@ -110,6 +138,8 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
     (lambda x: ta.var(x, ddof="1"), OperandError, "^var: expected ddof as a real number, got str"),
     (lambda x: ta.mean(x, dtype="int8"), DTypeError, "^mean: expected a dtype of kind float or complex"),
     (lambda x: ta.std(x, dtype="complex64"), DTypeError, "^std: expected a float dtype, got complex64"),
+    (lambda x: ta.std(x, mean=1j), DTypeError, "^std: expected a real mean for float32, got complex"),
+    (lambda x: ta.var(x, 1, mean=ta.ones((2, 1, 1))), ShapeError, r"^var: expected mean of a shape that broadcasts to"),
 ]
 # fmt: on
 

@@ -90,6 +90,7 @@ FUNCTIONS: dict[str, Any] = {
     "max": lambda x: ta.max(x, axis=1) * ta.min(x),
     "var": lambda x: ta.var(x, axis=0) + ta.var(x, correction=1) ** 2,
     "std": lambda x: ta.std(x, axis=1, correction=0.5, keepdims=True) * x,
+    "var about a mean": lambda x: ta.var(x, axis=0, mean=x[:1] * 0.5) + ta.std(x, mean=ta.mean(x[0])),
     "var of some": lambda x: ta.var(x, axis=0, where=x > -0.5) + ta.nanstd(ta.where(x > 1, x, ta.nan)) ** 2,
     "nanmax": lambda x: ta.nanmax(ta.where(x < 1, x, ta.nan), axis=0) * ta.nanmin(x),
     "logsumexp": lambda x: ta.logsumexp(x, axis=1) ** 2 + ta.logsumexp(x),

@@ -138,6 +138,23 @@ def test_histograms_have_the_dtypes_of_numpy_under_its_semantics(dtype, weights,
             np.testing.assert_allclose(ta.to_numpy(mine), numpys, rtol=2e-3 if dtype == "float16" else 0)
 
 
+@pytest.mark.parametrize("edges", ["bool", "int8", "int64", "float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["bool", "int16", "float16", "float32", "float64"])
+def test_given_edges_come_back_as_they_are(dtype: str, edges: str):
+    x, bins = ta.asarray([0, 1, 1], dtype=dtype), ta.asarray([0, 0, 1], dtype=edges)
+    for limits in (bins, ta.to_numpy(bins)):
+        found = [ta.histogram(x, limits)[1], ta.histogram_bin_edges(x, limits), *ta.histogram2d(x, x, limits)[1:]]
+        found += [*ta.histogramdd((x, x), [limits, 3])[1][:1], *ta.histogram2d(x, x, [limits, limits])[1:]]
+        assert [(each.dtype, each.tolist()) for each in found] == [(bins.dtype, bins.tolist())] * len(found)
+    assert ta.histogramdd((x, x), ta.asarray([2, 3]))[0].shape == ta.histogram2d(x, x, np.array([2, 3]))[0].shape
+
+
+def test_edges_of_many_narrow_elements_come_back_as_they_are():
+    edges = ta.asarray([0.1, 0.7, 2.0], dtype="float64")
+    counts, found = ta.histogram(ta.ones(2**18 + 1, dtype="float16"), edges)
+    assert (counts.tolist(), found.dtype, found.tolist()) == ([0, 2**18 + 1], edges.dtype, edges.tolist())
+
+
 @pytest.mark.parametrize("default", [0, True, np.float32(0.5), np.zeros(3, "int16")])
 @pytest.mark.parametrize("dtypes", [("float32", "bool"), ("int8", "bool"), ("bool", "bool"), ("int8", "uint8")])
 def test_select_has_the_common_dtype_of_all_choices_in_any_order(dtypes, default):

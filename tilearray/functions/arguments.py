@@ -2,7 +2,8 @@
 
 Lists, tuples, ranges, ndarrays and NumPy scalars are host data. Beside an Array on the host they are typed operands:
 an ndarray keeps its dtype and shares its memory, and a list has the dtype that NumPy gives it, so ``[0.1]`` is float64
-and loses nothing beside float64. Beside an Array on a GPU they are an error that says what to write. A call without any
+and loses nothing beside float64. Beside an Array on a GPU they are an error that says what to write. A Python number
+becomes a 0-d Array of the dtype that NumPy gives it, on any device. A call without any
 array makes Arrays as `asarray` does: in the default dtypes, on the default device. Arrays of all other libraries are
 errors.
 
@@ -25,11 +26,20 @@ from tilearray.engine.backend import Fourier, Matrices, Sorting
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE, semantics
 from tilearray.engine.devices import Device, default_device
-from tilearray.engine.signature import ArrayBase, HostData, check_array, from_host, from_result
+from tilearray.engine.signature import (
+    ArrayBase,
+    HostData,
+    check_array,
+    dense_signature,
+    from_host,
+    from_result,
+    new_array,
+)
 from tilearray.errors import DeviceError, DTypeError, GradientError, OperandError, type_name
 from tilearray.functions.conversion import to_device, to_numpy
 from tilearray.functions.python_data import ndarray_of
 from tilearray.interchange.numpy import from_host_object
+from tilearray.ops.execute import fill
 from tilearray.ops.hooks import HOOKS
 from tilearray.promotion.scalars import classify
 
@@ -63,7 +73,7 @@ def as_array(function: str, x: A | HostData, name: str = "x") -> A:
 
 def as_array_beside(function: str, x: Any, other: ArrayBase, name: str = "x") -> Any:
     """Return an Array as it is, and an Array of host data or of a number as it is beside another Array."""
-    return x if issubclass(type(x), ArrayBase) else _checked(function, as_arrays(function, (x,), other)[0], name)
+    return x if issubclass(type(x), ArrayBase) else _checked(function, as_arrays(function, (x,), other)[0], name, other)
 
 
 def all_arrays(function: str, values: Sequence[A | HostData], name: str = "x{1}") -> list[A]:
@@ -143,7 +153,8 @@ HOOKS.as_arrays = as_arrays
 
 def _array_of(function: str, value: Any, device: Device | None, typed: bool) -> ArrayBase:
     """Host data or a number as an Array on a device; Python numbers `typed` as NumPy does, or by the default dtypes."""
-    if device is not None and not device.backend.on_host:
+    elsewhere = None if device is None or device.backend.on_host else device
+    if elsewhere is not None and classify(value) is None:
         raise OperandError(
             f"{function}: the operands are a tilearray Array on {device} and {type_name(value)}, which is on the host; "
             f"write ta.asarray(y, device={str(device)!r}) for the latter"
@@ -156,6 +167,8 @@ def _array_of(function: str, value: Any, device: Device | None, typed: bool) -> 
             host = ndarray_of(value, None, function)
     else:
         host = ndarray_of(value, None, function)
+    if elsewhere is not None:  # a number, which no copy brings there
+        return fill(new_array(ArrayBase._public, dense_signature((), host.dtype, elsewhere)), host.item(), function)
     made = from_host(host, ArrayBase._public)
     target = device or default_device()
     return made if target.backend.on_host else to_device(made, target)

@@ -83,10 +83,11 @@ class NumPyMethods(ArrayBase):
         keepdims: bool = False,
         *,
         where: Any = None,
+        mean: Any = None,
         correction: float | None = None,
     ) -> Self:
         """Return the variance; `ddof` and `correction` mean the same. See `tilearray.var`."""
-        return reductions.var(self, axis, dtype, out, ddof, keepdims, where=where, correction=correction)
+        return reductions.var(self, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
 
     def std(
         self,
@@ -97,10 +98,11 @@ class NumPyMethods(ArrayBase):
         keepdims: bool = False,
         *,
         where: Any = None,
+        mean: Any = None,
         correction: float | None = None,
     ) -> Self:
         """Return the standard deviation; `ddof` and `correction` mean the same. See `tilearray.std`."""
-        return reductions.std(self, axis, dtype, out, ddof, keepdims, where=where, correction=correction)
+        return reductions.std(self, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
 
     def max(
         self, axis: Axes = None, out: Self | None = None, keepdims: bool = False, initial: Any = None, where: Any = None

@@ -20,18 +20,19 @@ from tilearray.engine.array_type import A
 from tilearray.engine.context import STATE
 from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
-from tilearray.functions.arguments import INDEX, as_array, check_kind
+from tilearray.functions.arguments import INDEX, as_array, as_array_beside, check_kind, common_dtype
 from tilearray.functions.conversion import astype
-from tilearray.functions.manipulation import broadcast_to
+from tilearray.functions.manipulation import broadcast_to, new_like
 from tilearray.functions.reduce import Words, again, reduce, reduce_arrays, reduce_from
 from tilearray.functions.reduction_options import finished, initial_number, mask_of, masked
-from tilearray.geometry.shapes import normalize_axes
+from tilearray.geometry.shapes import broadcast_shapes, normalize_axes
 from tilearray.ops.arithmetic import divide, greater, subtract
 from tilearray.ops.elementary import sqrt
+from tilearray.ops.execute import fill
 from tilearray.ops.options import checked_flag
 from tilearray.ops.promotion_methods import REAL_PART
 from tilearray.ops.row import ANY, REAL
-from tilearray.promotion.scalars import Number
+from tilearray.promotion.scalars import Number, classify
 
 Axis = int | Sequence[int] | None
 
@@ -248,6 +249,7 @@ def var(
     *,
     correction: float | None = None,
     where: Any = None,
+    mean: Any = None,
 ) -> A:
     """Return the variance: the mean square of the distances from the mean.
 
@@ -271,11 +273,16 @@ def var(
         The same as `ddof`, by the name of the array API standard.
     where : bool Array, optional
         Which elements count; it broadcasts to the shape of `x`. None keeps all.
+    mean : Array, optional
+        The mean if it is known, of a shape that broadcasts to that of `x`, as with ``keepdims=True``. The result has
+        the float of the common dtype.
 
     Raises
     ------
     ShapeError
-        If `x` has no such axis, or an axis occurs twice.
+        If `x` has no such axis, an axis occurs twice, or `mean` does not broadcast to `x`.
+    DTypeError
+        If `mean` is complex, and `x` is not.
     OperandError
         If `ddof` or `correction` is not a real number, or both are given.
 
@@ -285,7 +292,7 @@ def var(
     >>> ta.var(ta.asarray([1.0, 2.0, 3.0]), correction=1)
     Array(1., dtype=float32, device='cpu')
     """
-    return _spread_of("var", x, axis, dtype, out, ddof, keepdims, correction, where)
+    return _spread_of("var", x, axis, dtype, out, ddof, keepdims, correction, where, mean)
 
 
 def std(
@@ -299,6 +306,7 @@ def std(
     *,
     correction: float | None = None,
     where: Any = None,
+    mean: Any = None,
 ) -> A:
     """Return the standard deviation, the square root of `var`. Parameters and errors are those of `var`.
 
@@ -308,7 +316,7 @@ def std(
     >>> ta.std(ta.asarray([[1.0, 5.0], [2.0, 2.0]]), axis=1).tolist()
     [2.0, 0.0]
     """
-    return _spread_of("std", x, axis, dtype, out, ddof, keepdims, correction, where)
+    return _spread_of("std", x, axis, dtype, out, ddof, keepdims, correction, where, mean)
 
 
 def all(x: A | HostData, /, axis: Axis = None, out: A | None = None, keepdims: bool = False, *, where: Any = None) -> A:
@@ -423,22 +431,33 @@ def _chosen(
 
 
 def _spread_of(
-    name: str, given: Any, axis: Any, dtype: Any, out: Any, ddof: Any, keepdims: Any, correction: Any, where: Any
+    name: str,
+    given: Any,
+    axis: Any,
+    dtype: Any,
+    out: Any,
+    ddof: Any,
+    keepdims: Any,
+    correction: Any,
+    where: Any,
+    mean: Any,
 ) -> Any:
     """The variance, or its square root."""
-    is_plain = dtype is None and out is None and correction is None and where is None and ddof.__class__ in (int, float)
-    words = (name, axis, keepdims) if is_plain and not ddof else None
+    is_usual = dtype is None and out is None and correction is None and where is None and mean is None
+    words = (name, axis, keepdims) if is_usual and ddof.__class__ in (int, float) and not ddof else None
     known = again(words, given)
     if known is not None:
         return known
     keepdims = checked_flag(name, "keepdims", keepdims)
     x = as_array(name, given)
-    axes, target, correction = _spread(name, x, axis, dtype, ddof, correction)
+    middle = None if mean is None else _given_mean(name, x, mean)
+    typed = (x,) if middle is None or classify(mean) is not None else (x, middle)
+    axes, target, correction = _spread(name, typed, axis, dtype, ddof, correction)
     mask = mask_of(name, x, where)
-    if mask is None:
+    if mask is None and middle is None:
         found = reduce(name, x, axes, target, keepdims, *_divisors(x, axes, correction), words=words)
     else:
-        variance = _masked_variance(x, mask, axes, correction, keepdims)
+        variance = _variance_about(x, mask, middle, axes, correction, keepdims)
         found = astype(sqrt(variance) if name == "std" else variance, target)
     return finished(name, found, out)
 
@@ -549,25 +568,58 @@ def _mean_dtype(function: str, x: ArrayBase, dtype: Any) -> np.dtype:
     return chosen
 
 
+def _wide(x: ArrayBase) -> np.dtype:
+    return dtypes.complex128 if dtypes.info(x.dtype).kind == "complex" else dtypes.float64
+
+
 def _masked_mean(x: ArrayBase, mask: ArrayBase, axes: tuple[int, ...], keepdims: bool) -> Any:
     """The mean of the elements that a mask keeps, in float64 or complex128."""
-    wide = dtypes.complex128 if dtypes.info(x.dtype).kind == "complex" else dtypes.float64
+    wide = _wide(x)
     total = sum(masked(x, mask, 0), axes, wide, keepdims=keepdims)
     return divide(total, astype(count_nonzero(mask, axes, keepdims=keepdims), wide))
 
 
-def _masked_variance(x: ArrayBase, mask: ArrayBase, axes: tuple[int, ...], correction: float, keepdims: bool) -> Any:
-    """The variance of the elements that a mask keeps, in float64."""
-    middle = broadcast_to(_masked_mean(x, mask, axes, True), x.shape)
-    total = reduce_arrays("squares", (x, mask, middle), axes, dtypes.float64, keepdims)
+def _given_mean(function: str, x: ArrayBase, mean: Any) -> Any:
+    """A mean as an Array that broadcasts to the elements."""
+    given: Any = as_array_beside(function, mean, x, "mean")
+    check_kind(function, given.dtype, ANY)
+    kinds = [dtypes.info(each.dtype).kind for each in (x, given)]
+    if kinds[1] == "complex" != kinds[0]:
+        raise DTypeError(
+            f"{function}: expected a real mean for {x.dtype.name}, got {given.dtype.name}; write mean=ta.real(mean)"
+        )
+    if given.ndim > x.ndim or broadcast_shapes(given.shape, x.shape, function=function) != x.shape:
+        raise ShapeError(
+            f"{function}: expected mean of a shape that broadcasts to {x.shape}, got {given.shape}; "
+            f"write mean=ta.mean(x, axis, keepdims=True)"
+        )
+    return given
+
+
+def _variance_about(
+    x: ArrayBase,
+    mask: ArrayBase | None,
+    middle: ArrayBase | None,
+    axes: tuple[int, ...],
+    correction: float,
+    keepdims: bool,
+) -> Any:
+    """The variance in float64 of the elements that a mask keeps, about a mean that may be given; None keeps all."""
+    kept: Any = fill(new_like(x, (), dtypes.bool_), True, "var") if mask is None else mask
+    about = _masked_mean(x, kept, axes, True) if middle is None else astype(middle, _wide(x), copy=False)
+    operands = (x, broadcast_to(kept, x.shape), broadcast_to(about, x.shape))
+    total = reduce_arrays("squares", operands, axes, dtypes.float64, keepdims)
+    if mask is None:
+        return divide(total, _divisors(x, axes, correction)[1])
     divisor = subtract(astype(count_nonzero(mask, axes, keepdims=keepdims), dtypes.float64), float(correction))
     return divide(total, masked(divisor, greater(divisor, 0.0), math.nan))
 
 
 def _spread(
-    function: str, x: ArrayBase, axis: Any, dtype: Any, ddof: Any, correction: Any
+    function: str, typed: tuple[ArrayBase, ...], axis: Any, dtype: Any, ddof: Any, correction: Any
 ) -> tuple[tuple[int, ...], np.dtype, float]:
-    """The axes of a variance, its dtype, and what its divisor is less than the number of elements."""
+    """The axes of the variance of the first of two arrays, the dtype that follows from both, and the correction."""
+    x = typed[0]
     axes = reduced_axes(function, x, axis)
     check_kind(function, x.dtype, ANY)
     if correction is not None and ddof:
@@ -584,5 +636,5 @@ def _spread(
                 f"{function}: expected a float dtype, got {chosen.name}; write ta.{function}(x).astype({chosen.name!r})"
             )
         return axes, chosen, less
-    chosen = _float_of(x.dtype)
+    chosen = _float_of(x.dtype if len(typed) == 1 else common_dtype(function, [each.dtype for each in typed], ANY))
     return axes, REAL_PART.get(chosen, chosen), less

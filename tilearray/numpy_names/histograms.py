@@ -222,9 +222,12 @@ def histogram(
         limits = exact("histogram", bins)
         info = dtypes.info(array.dtype)
         if array.size > BLOCK and info.kind == "float" and info.bits < 32 and weights is None and not density:
-            return _by_blocks(array, limits, range)
-        found, edges = by_numpy("histogram", (a,), limits, range, density, weights, floats=dtypes.float64)
-        return _in_their_dtypes(array, scale, density, found, edges)
+            found, edges = _by_blocks(array, limits, range)
+        else:
+            found, edges = by_numpy(
+                "histogram", (_comparable(array),), limits, range, density, weights, floats=dtypes.float64
+            )
+        return _in_their_dtypes(array, scale, density, found, edges, bins)
     flat = _comparable(reshape(array, -1))
     edges, equal = _edges("histogram", flat, bins, range)
     places = _bins(flat, edges, equal)
@@ -237,7 +240,7 @@ def histogram(
         found = astype(_sums(places, size, weights, given), given.dtype)
     if density:
         found = _dense(astype(found, np.result_type(found.dtype, dtypes.float64), copy=False), [edges])
-    return _in_their_dtypes(array, given, density, found, edges)
+    return _in_their_dtypes(array, given, density, found, edges, bins)
 
 
 def _weights_beside(function: str, weights: Any, array: Array) -> Array:
@@ -277,11 +280,24 @@ def _dense(counts: Any, edges: list[Any]) -> Any:
     return divide(counts, total)
 
 
-def _in_their_dtypes(array: Array, weights: Array | None, density: Any, counts: Any, edges: Any) -> tuple[Array, Array]:
-    """Return a histogram: sums of weights in the dtype of the weights, densities in `_wide`, edges as the elements."""
+def _in_their_dtypes(
+    array: Array, weights: Array | None, density: Any, counts: Any, edges: Any, bins: Any
+) -> tuple[Array, Array]:
+    """Return a histogram: sums of weights in the dtype of the weights, densities in `_wide`, edges as `_as_given`."""
     target = float_of("histogram", [array.dtype])
     counted = target if weights is None else weights.dtype
-    return rounded(counts, _wide(target) if density else counted), rounded(edges, target)
+    return rounded(counts, _wide(target) if density else counted), _as_given(edges, bins, target)
+
+
+def _as_given(edges: Any, bins: Any, target: np.dtype) -> Array:
+    """Return edges of bins in the dtype of the array that was given; those without such a dtype are floats of another.
+
+    >>> import tilearray as ta
+    >>> _as_given(ta.asarray([0.0, 1.0]), ta.asarray([0, 1]), dtypes.float16).dtype
+    dtype('int64')
+    """
+    is_given = isinstance(bins, (Array, np.ndarray)) and bins.ndim
+    return astype(edges, bins.dtype, copy=False) if is_given else rounded(edges, target)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
 
 
 def _wide(target: np.dtype) -> np.dtype:
@@ -412,7 +428,7 @@ def histogram2d(
     >>> ta.histogram2d([0, 0, 1], [0, 1, 1], bins=2)[0].tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
-    each = bins if isinstance(bins, (list, tuple)) and len(bins) == 2 else [bins, bins]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    each = [bins, bins] if _count(bins) > 2 else _along_axes(bins, 2)
     if is_differentiated(weights) and not by_expressions(as_array("histogram2d", x)):
         plain, first, second = histogram2d(x, y, bins, range, density, without_derivative(weights))  # with all checks
         columns = [as_array("histogram2d", each) for each in (x, y)]
@@ -420,7 +436,8 @@ def histogram2d(
         return found, first, second
     given = there("histogram2d", (x, y))
     if given is None:
-        return _joint_by_numpy("histogram2d", (x, y), bins, range, density, weights)
+        counts, edges = _joint_by_numpy("histogram2d", (x, y), bins, each, range, density, weights)
+        return counts, edges[0], edges[1]
     columns = given.arrays
     if columns[0].ndim != 1 or columns[0].shape != columns[1].shape:
         raise ShapeError(
@@ -451,18 +468,27 @@ def histogramdd(
     [[1.0, 1.0], [0.0, 1.0]]
     """
     points = _points(sample)
+    each = _along_axes(bins, points.shape[1])
     if is_differentiated(weights) and not by_expressions(points):
         counts, edges = histogramdd(points, bins, range, density, without_derivative(weights))  # with all checks
-        each = bins if isinstance(bins, (list, tuple)) else [bins] * points.shape[1]  # pyright: ignore[reportUnknownVariableType]
         columns = list(unstack(points, 1))
         return _joint_of_weights("histogramdd", columns, each, range, density, weights, counts.dtype), edges
     given = there("histogramdd", (points,))
     if given is None:
-        counts, found = _joint_by_numpy("histogramdd", (points,), bins, range, density, weights)
-        return counts, list(found)
+        return _joint_by_numpy("histogramdd", (points,), bins, each, range, density, weights)
     columns = list(unstack(given.arrays[0], 1))
-    each = bins if isinstance(bins, (list, tuple)) else [bins] * len(columns)  # pyright: ignore[reportUnknownVariableType]
     return _joint_counts("histogramdd", given, columns, each, range, density, weights)
+
+
+def _count(bins: Any) -> int:
+    """The number of members of a sequence, or of an array with axes; 0 of anything else."""
+    has_members = isinstance(bins, (list, tuple)) or (isinstance(bins, (Array, np.ndarray)) and bins.ndim)
+    return len(bins) if has_members else 0  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _along_axes(bins: Any, axes: int) -> list[Any]:
+    """The bins along each axis: the members of a sequence or an array, or the same along all."""
+    return list(bins) if _count(bins) else [bins] * axes
 
 
 def _points(sample: Any) -> Array:
@@ -485,8 +511,8 @@ def _points(sample: Any) -> Array:
     return points if points.ndim == 2 else reshape(points, (-1, 1))
 
 
-def _joint_by_numpy(function: str, arrays: Any, bins: Any, *options: Any) -> Any:
-    """What NumPy's function returns on the host; `bins` are numbers or edges, and the last option the weights."""
+def _joint_by_numpy(function: str, arrays: Any, bins: Any, each: list[Any], *options: Any) -> tuple[Array, list[Array]]:
+    """The counts and the edges of NumPy's function on the host; the last option are the weights."""
     if classify(bins) is None and not issubclass(type(bins), (list, tuple, np.ndarray, Array)):
         raise OperandError(  # NumPy would read an endless iterable to its end
             f"{function}: expected numbers of bins, or edges, got {shown(bins)} of type {type(bins).__name__}; write "
@@ -494,13 +520,10 @@ def _joint_by_numpy(function: str, arrays: Any, bins: Any, *options: Any) -> Any
         )
     several: Any = [exact(function, one) for one in bins] if isinstance(bins, (list, tuple)) else exact(function, bins)  # pyright: ignore[reportUnknownVariableType]
     weights = None if options[-1] is None else exact(function, as_array(function, options[-1]))
-    counts, *edges = by_numpy(function, arrays, several, *options[:-1], weights, floats=dtypes.float64)
-    target = float_of(function, [as_array(function, each).dtype for each in arrays])
-    limits: Any = [
-        [rounded(each, target) for each in one] if isinstance(one, list) else rounded(one, target)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        for one in edges
-    ]
-    return rounded(counts, _wide(target)), *limits
+    counts, *found = by_numpy(function, arrays, several, *options[:-1], weights, floats=dtypes.float64)
+    target = float_of(function, [as_array(function, one).dtype for one in arrays])
+    edges: Any = found[0] if function == "histogramdd" else found
+    return rounded(counts, _wide(target)), [_as_given(one, given, target) for one, given in zip(edges, each)]
 
 
 def _joint_counts(
@@ -518,7 +541,9 @@ def _joint_counts(
         found = _sums(place, cells + 1, weights, values)
     counts = reshape(astype(found, dtypes.float64), sizes)
     counts = _dense(counts, edges) if density else counts
-    return rounded(counts, _wide(given.target)), [given.finished(one) for one in edges]
+    return rounded(counts, _wide(given.target)), [
+        _as_given(one, known, given.target) for one, known in zip(edges, bins)
+    ]
 
 
 def _joint_bins(function: str, columns: list[Any], bins: Any, range: Any) -> tuple[Any, list[Any]]:
@@ -575,9 +600,9 @@ def _by_blocks(x: Array, bins: Any, span: Any) -> tuple[Array, Array]:
     if span is None and not isinstance(bins, str) and np.ndim(bins) == 0:
         span = tuple([on_host("histogram", extreme(flat))[()] for extreme in (min, max)])
     if isinstance(bins, str) or (span is not None and not np.isfinite(span).all()):  # needs all, or is an error
-        return by_numpy("histogram", (flat,), bins, span)
+        return by_numpy("histogram", (flat,), bins, span, floats=dtypes.float64)
     blocks = [flat[start : start + BLOCK] for start in range(0, flat.size, BLOCK)]
-    counts, edges = by_numpy("histogram", (blocks[0],), bins, span)
+    counts, edges = by_numpy("histogram", (blocks[0],), bins, span, floats=dtypes.float64)
     for block in blocks[1:]:
         counts = add(counts, by_numpy("histogram", (block,), bins, span)[0])
     return counts, edges
@@ -595,9 +620,11 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     array: Array = as_array("histogram_bin_edges", a)
     if array.device.backend.computes_places:
         found, _ = _edges("histogram_bin_edges", _comparable(reshape(array, -1)), bins, range)
-        return astype(found, float_of("histogram_bin_edges", [array.dtype]))
+        return _as_given(found, bins, float_of("histogram_bin_edges", [array.dtype]))
     weights = None if weights is None else exact("histogram_bin_edges", as_array("histogram_bin_edges", weights))
-    return by_numpy("histogram_bin_edges", (a,), exact("histogram_bin_edges", bins), range, weights)
+    limits = exact("histogram_bin_edges", bins)
+    found = by_numpy("histogram_bin_edges", (_comparable(array),), limits, range, weights, floats=dtypes.float64)
+    return _as_given(found, bins, float_of("histogram_bin_edges", [array.dtype]))
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> Array:

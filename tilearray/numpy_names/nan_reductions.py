@@ -111,6 +111,7 @@ def nanvar(
     *,
     correction: float | None = None,
     where: Any = None,
+    mean: Any = None,
 ) -> Array:
     """Return the variance of the elements that are not NaN; NaN if `ddof` leaves none.
 
@@ -121,7 +122,7 @@ def nanvar(
     Array(1., dtype=float32, device='cpu')
     """
     x, numbers = _numbers("nanvar", a, where)
-    return var(x, axis, dtype, out, ddof, keepdims, correction=correction, where=numbers)
+    return var(x, axis, dtype, out, ddof, keepdims, correction=correction, where=numbers, mean=mean)
 
 
 def nanstd(
@@ -134,6 +135,7 @@ def nanstd(
     *,
     correction: float | None = None,
     where: Any = None,
+    mean: Any = None,
 ) -> Array:
     """Return the standard deviation of the elements that are not NaN; NaN if `ddof` leaves none.
 
@@ -144,7 +146,7 @@ def nanstd(
     Array(1., dtype=float32, device='cpu')
     """
     x, numbers = _numbers("nanstd", a, where)
-    return std(x, axis, dtype, out, ddof, keepdims, correction=correction, where=numbers)
+    return std(x, axis, dtype, out, ddof, keepdims, correction=correction, where=numbers, mean=mean)
 
 
 def nanmax(

@@ -249,6 +249,8 @@ def quantile_there(
     if not ((parts >= 0) & (parts <= 1)).all():
         limit = 100 if function.endswith("percentile") else 1
         raise ShapeError(f"{function}: expected q from 0 to {limit}; write a part of the elements")
+    if method == "linear" and np.asarray(q).dtype.kind in "bui":
+        method = "lower"  # of 0 and 1, which are elements, as NumPy takes them
     if not a.size or not parts.size:
         return finished(function, _of_nothing(function, a, axis, keepdims, parts.shape, method), out)
     several = parts.ravel().tolist()
