@@ -34,7 +34,9 @@ def test_repeats(seed, largest):
     numpy_names.check_repeats("cuda:0", seed, CASES, largest)
 
 
-@pytest.mark.parametrize("name", ["check_deletions", "check_long_products", "check_refusals", "check_python_data"])
+@pytest.mark.parametrize(
+    "name", ["check_deletions", "check_long_products", "check_options", "check_refusals", "check_python_data"]
+)
 def test_others(name):
     getattr(numpy_names, name)("cuda:0")
 

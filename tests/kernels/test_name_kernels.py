@@ -31,6 +31,7 @@ CASES = {
         ("check_repeats", (2, 4, 40)),
         *[("check_drawn", (name, 1, cases)) for name, cases in CASES.items()],
         ("check_deletions", ()),
+        ("check_options", ()),
         ("check_refusals", ()),
         ("check_python_data", ()),
     ],

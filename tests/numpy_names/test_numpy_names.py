@@ -563,11 +563,27 @@ def test_polyfit_takes_the_options_of_numpys():
 ONE, TWO, PLACES = ta.ones(3), ta.ones((2, 3)), ta.arange(3)
 
 
+def weighted(weights: Any, axis: Any = None) -> ta.Array:
+    return ta.quantile(ONE, 0.5, axis, weights=weights, method="inverted_cdf")
+
+
+def test_quantiles_with_weights_have_no_derivative():
+    with pytest.raises(ta.GradientError, match=r"^quantile: quantiles with weights have no derivative; leave"):
+        ta.grad(lambda x: ta.quantile(x, 0.5, weights=ONE, method="inverted_cdf"))(ONE)
+    with pytest.raises(ta.GradientError, match=r"^quantile: quantiles with weights have no derivative; leave"):
+        ta.grad(weighted)(ONE)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
         (lambda: ta.quantile(ONE, 2), ShapeError, "range \\[0, 1\\]; write fractions from 0 to 1, or ta.percentile$"),
         (lambda: ta.percentile(ONE, 101), ShapeError, "write percentages from 0 to 100$"),
+        (lambda: ta.quantile(ONE, 0.5, weights=ONE), ShapeError, "^quantile: Only .*; write method='inverted_cdf'$"),
+        (lambda: weighted(-ONE), ShapeError, "^quantile: .*non-negative; write ta.abs"),
+        (lambda: weighted(0 * ONE), ShapeError, "^quantile: .*; write finite weights, not all 0$"),
+        (lambda: weighted([1, 2, 3, 4]), OperandError, "^quantile: Axis must be .*; write axis=$"),
+        (lambda: weighted([1, 2, 3, 4], axis=0), ShapeError, "^quantile: Shape of .*; write a weight for each element"),
         (lambda: ta.median(ONE, axis=1), AxisError, "dimension 1; write an axis from -x.ndim to x.ndim - 1$"),
         (lambda: ta.histogram(ONE, bins=0), ShapeError, "write bins=10, or an array of edges$"),
         (lambda: ta.histogram(ONE, bins=[2, 1]), ShapeError, r"write ta.sort\(bins\)$"),

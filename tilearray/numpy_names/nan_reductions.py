@@ -21,7 +21,7 @@ from tilearray.functions.reductions import all, any, max, mean, min, prod, reduc
 from tilearray.functions.scans import cumulative_prod, cumulative_sum
 from tilearray.functions.searching import argmax, argmin
 from tilearray.numpy_names.numbers import fmax, fmin
-from tilearray.numpy_names.quantiles import hundredths, median_there, quantile_there, runs_there
+from tilearray.numpy_names.quantiles import hundredths, median_there, quantile_by_numpy, quantile_there, runs_there
 from tilearray.numpy_names.through_numpy import by_numpy, exact
 from tilearray.ops.arithmetic import bitwise_invert, choose, logical_and
 from tilearray.ops.number_parts import isnan
@@ -315,7 +315,9 @@ def cumprod(a: Any, axis: int | None = None, dtype: DTypeLike | None = None, out
     return cumulative_prod(reshape(x, -1) if axis is None else x, axis, dtype, out)
 
 
-def nanmedian(a: Any, axis: Any = None, out: Array | None = None, *, keepdims: bool = False) -> Array:
+def nanmedian(
+    a: Any, axis: Any = None, out: Array | None = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Array:
     """Return the median of the elements that are not NaN. See `median`.
 
     Examples
@@ -324,6 +326,7 @@ def nanmedian(a: Any, axis: Any = None, out: Array | None = None, *, keepdims: b
     >>> ta.nanmedian([1.0, ta.nan, 2.0])
     Array(1.5, dtype=float32, device='cpu')
     """
+    del overwrite_input
     x = as_array("nanmedian", a)
     if runs_there("nanmedian", x):
         return median_there("nanmedian", x, axis, out, keepdims, skips_nan=True)
@@ -331,7 +334,15 @@ def nanmedian(a: Any, axis: Any = None, out: Array | None = None, *, keepdims: b
 
 
 def nanquantile(
-    a: Any, q: Any, axis: Any = None, out: Array | None = None, *, method: str = "linear", keepdims: bool = False
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Array | None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
 ) -> Array:
     """Return quantiles of the elements that are not NaN. See `quantile`.
 
@@ -341,14 +352,23 @@ def nanquantile(
     >>> ta.nanquantile([1.0, ta.nan, 2.0], 0.5)
     Array(1.5, dtype=float32, device='cpu')
     """
+    del overwrite_input
     x = as_array("nanquantile", a)
-    if runs_there("nanquantile", x, method, skips_nan=True):
+    if runs_there("nanquantile", x, method, weights, skips_nan=True):
         return quantile_there("nanquantile", x, exact("nanquantile", q), axis, out, keepdims, skips_nan=True)
-    return by_numpy("nanquantile", (a,), exact("nanquantile", q), axis=axis, method=method, keepdims=keepdims, out=out)
+    return quantile_by_numpy("nanquantile", a, q, axis, out, method, keepdims, weights)
 
 
 def nanpercentile(
-    a: Any, q: Any, axis: Any = None, out: Array | None = None, *, method: str = "linear", keepdims: bool = False
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Array | None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
 ) -> Array:
     """Return percentiles of the elements that are not NaN. See `percentile`.
 
@@ -358,7 +378,8 @@ def nanpercentile(
     >>> ta.nanpercentile([1.0, ta.nan, 2.0], 50)
     Array(1.5, dtype=float32, device='cpu')
     """
+    del overwrite_input
     x, parts = as_array("nanpercentile", a), exact("nanpercentile", q)
-    if runs_there("nanpercentile", x, method, skips_nan=True):
+    if runs_there("nanpercentile", x, method, weights, skips_nan=True):
         return quantile_there("nanpercentile", x, hundredths(parts), axis, out, keepdims, skips_nan=True)
-    return by_numpy("nanpercentile", (a,), parts, axis=axis, method=method, keepdims=keepdims, out=out)
+    return quantile_by_numpy("nanpercentile", a, q, axis, out, method, keepdims, weights)

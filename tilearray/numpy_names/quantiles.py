@@ -20,8 +20,8 @@ from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.fills import arange, empty, full
 from tilearray.engine.signature import from_host
-from tilearray.errors import DeviceError, ShapeError, shown
-from tilearray.functions.arguments import by_expressions, check_kind
+from tilearray.errors import DeviceError, GradientError, ShapeError, shown
+from tilearray.functions.arguments import by_expressions, check_kind, is_differentiated
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.distinct import taken
 from tilearray.functions.indexing.take import take
@@ -33,7 +33,7 @@ from tilearray.functions.reductions import max as largest
 from tilearray.functions.reductions import sum
 from tilearray.functions.searching import sort
 from tilearray.geometry.shapes import normalize_axes, reduced_shape
-from tilearray.numpy_names.through_numpy import float_of
+from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of
 from tilearray.ops.arithmetic import choose, logical_not, maximum, minimum
 from tilearray.ops.number_parts import floor as floors
 from tilearray.ops.number_parts import isnan
@@ -90,13 +90,17 @@ Methods that take one element have no weight.
 """
 
 
-def runs_there(function: str, a: Array, method: str = "linear", *, skips_nan: bool = False) -> bool:
+def runs_there(
+    function: str, a: Array, method: str = "linear", weights: Any = None, *, skips_nan: bool = False
+) -> bool:
     """Whether the quantiles of an array are computed on its device, and not by NumPy.
 
     Raises
     ------
     DeviceError
-        If the array is on a device where the method is not known.
+        If the array is on a device where the method is not known, or where weights are not.
+    GradientError
+        If there are weights, and a derivative is asked for.
 
     Examples
     --------
@@ -110,8 +114,25 @@ def runs_there(function: str, a: Array, method: str = "linear", *, skips_nan: bo
             f"{function}: expected method as {', '.join(map(repr, known))} for an array on {a.device}, got "
             f"{shown(method)}; write method='linear', or x.to_device('cpu')"
         )
+    if weights is not None:
+        if is_differentiated(a) or is_differentiated(weights):
+            raise GradientError(f"{function}: quantiles with weights have no derivative; leave the weights out")
+        if by_expressions(a):
+            raise DeviceError(
+                f"{function}: expected no weights for an array on {a.device}; leave them out, or write "
+                f"x.to_device('cpu')"
+            )
+        return False
     is_ours = by_expressions(a) or (a.device.backend.on_host and (a.dtype == dtypes.float16 or not a.size))
     return is_ours and method in known
+
+
+def quantile_by_numpy(
+    function: str, a: Any, q: Any, axis: Any, out: Any, method: str, keepdims: bool, weights: Any
+) -> Array:
+    """Return quantiles by NumPy, with weights if there are any."""
+    options: dict[str, Any] = {} if weights is None else {"weights": np.asarray(exact(function, weights))}
+    return by_numpy(function, (a,), exact(function, q), axis=axis, method=method, keepdims=keepdims, out=out, **options)
 
 
 def hundredths(q: Any) -> Any:

@@ -18,7 +18,7 @@ from tilearray.functions.reductions import any, max, mean, min, reduced_axes, su
 from tilearray.functions.scans import diff
 from tilearray.geometry.shapes import normalize_axes, normalize_axis
 from tilearray.numpy_names.polynomials import fitted, poly_of, roots_there
-from tilearray.numpy_names.quantiles import hundredths, median_there, quantile_there, runs_there
+from tilearray.numpy_names.quantiles import hundredths, median_there, quantile_by_numpy, quantile_there, runs_there
 from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of
 from tilearray.ops.arithmetic import divide, equal, multiply, subtract
 from tilearray.ops.number_parts import conj
@@ -134,7 +134,9 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
 # --- quantiles -----------------------------------------------------------------------------------------------------
 
 
-def median(a: Any, axis: Any = None, out: Array | None = None, *, keepdims: bool = False) -> Array:
+def median(
+    a: Any, axis: Any = None, out: Array | None = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Array:
     """Return the median: the middle element in sorted order, or the mean of the two in the middle.
 
     Examples
@@ -143,6 +145,7 @@ def median(a: Any, axis: Any = None, out: Array | None = None, *, keepdims: bool
     >>> ta.median([3, 1, 2, 10])
     Array(2.5, dtype=float32, device='cpu')
     """
+    del overwrite_input
     x = as_array("median", a)
     if runs_there("median", x):
         return median_there("median", x, axis, out, keepdims)
@@ -150,7 +153,15 @@ def median(a: Any, axis: Any = None, out: Array | None = None, *, keepdims: bool
 
 
 def quantile(
-    a: Any, q: Any, axis: Any = None, out: Array | None = None, *, method: str = "linear", keepdims: bool = False
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Array | None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
 ) -> Array:
     """Return quantiles.
 
@@ -162,24 +173,47 @@ def quantile(
         From 0 to 1; the axes of a sequence come first in the result.
     axis : int or tuple of int, optional
     out : Array, optional
+    overwrite_input : bool
+        Ignored, as in all quantiles: the array stays as it is.
     method : str
         How to interpolate between elements: see `numpy.quantile`.
     keepdims : bool
+    weights : Array, optional
+        How often each element counts, with ``method="inverted_cdf"``, on the host: of the shape of `a`, or of the axes
+        that are reduced.
+
+    Raises
+    ------
+    ShapeError
+        If `q` is not from 0 to 1, or the weights do not fit, or are negative or all 0, or `method` takes none.
+    DeviceError
+        If `a` is on a GPU and there are weights.
 
     Examples
     --------
     >>> import tilearray as ta
     >>> ta.quantile([0.0, 1.0, 2.0], [0.25, 0.5])
     Array([0.5, 1. ], dtype=float32, device='cpu')
+    >>> ta.quantile([1.0, 2.0, 3.0], 0.5, weights=[1, 1, 5], method="inverted_cdf")
+    Array(3., dtype=float32, device='cpu')
     """
+    del overwrite_input
     x = as_array("quantile", a)
-    if runs_there("quantile", x, method):
+    if runs_there("quantile", x, method, weights):
         return quantile_there("quantile", x, exact("quantile", q), axis, out, keepdims, method=method)
-    return by_numpy("quantile", (a,), exact("quantile", q), axis=axis, method=method, keepdims=keepdims, out=out)
+    return quantile_by_numpy("quantile", a, q, axis, out, method, keepdims, weights)
 
 
 def percentile(
-    a: Any, q: Any, axis: Any = None, out: Array | None = None, *, method: str = "linear", keepdims: bool = False
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Array | None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
 ) -> Array:
     """Return percentiles: `quantile` with `q` from 0 to 100.
 
@@ -189,11 +223,12 @@ def percentile(
     >>> ta.percentile([0.0, 1.0, 2.0], 75)
     Array(1.5, dtype=float32, device='cpu')
     """
+    del overwrite_input
     x = as_array("percentile", a)
-    if runs_there("percentile", x, method):
+    if runs_there("percentile", x, method, weights):
         parts = hundredths(exact("percentile", q))
         return quantile_there("percentile", x, parts, axis, out, keepdims, method=method)
-    return by_numpy("percentile", (a,), exact("percentile", q), axis=axis, method=method, keepdims=keepdims, out=out)
+    return quantile_by_numpy("percentile", a, q, axis, out, method, keepdims, weights)
 
 
 # --- polynomials ---------------------------------------------------------------------------------------------------

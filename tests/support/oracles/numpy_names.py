@@ -393,6 +393,25 @@ def check_python_data(device: Any) -> None:
     assert [x.tolist() for x in found] == wanted
 
 
+def check_options(device: Any) -> None:
+    """Options of NumPy's functions: targets by a rule of casts, masks, degrees, no copy."""
+    host, mask = np.array([1.75, np.nan, -2.5, 300.0], np.float32), np.array([True, False, True, True])
+    x, where = ta.asarray(host, device=device), ta.asarray(mask, device=device)
+    whole = ta.asarray([5, 6, 7, 8], dtype="int16", device=device)
+    assert ta.multiply(x, 2, out=whole, where=where, casting="unsafe") is whole
+    assert ta.to_numpy(whole).tolist() == [3, 6, -5, 600]
+    kept = ta.asarray(host[::-1].copy(), device=device)
+    assert ta.fmax(x, 0.5, kept, where=where) is kept
+    np.testing.assert_array_equal(ta.to_numpy(kept), np.fmax(host, np.float32(0.5), host[::-1].copy(), where=mask))
+    turned = np.array([1j, -1, 2 - 2j], np.complex64)
+    found = ta.to_numpy(ta.angle(ta.asarray(turned, device=device), True))
+    np.testing.assert_allclose(found, np.angle(turned, True), rtol=1e-6)
+    joined = ta.concat([x[2:], whole[:1]], dtype="int64", casting="unsafe")
+    assert (joined.dtype, ta.to_numpy(joined).tolist()) == (ta.int64, [-2, 300, 3])
+    assert ta.nan_to_num(x, copy=False) is x
+    np.testing.assert_array_equal(ta.to_numpy(x), np.nan_to_num(host))
+
+
 def check_refusals(device: Any) -> None:
     """Errors say what was expected, and what to write."""
     x = ta.asarray([1.0, 2.0, 3.0], device=device)
@@ -462,6 +481,11 @@ def check_refusals(device: Any) -> None:
             lambda: ta.nanquantile(x, 0.5, method="lower"),
             ta.DeviceError,
             "nanquantile: expected method as 'linear' for an array on cuda:0, got 'lower'",
+        ),
+        (
+            lambda: ta.quantile(x, 0.5, method="inverted_cdf", weights=x),
+            ta.DeviceError,
+            r"quantile: expected no weights for an array on cuda:0; leave them out, or write x.to_device\('cpu'\)",
         ),
     ):
         with pytest.raises(error, match=message):
