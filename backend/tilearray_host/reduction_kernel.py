@@ -81,6 +81,9 @@ class ReductionKernel:
         """Return the launch of this kernel over a loop: a function of the operands' memory."""
         slots, walk = slots_of(self.operands, loop), reduction.Walk(loop)
         run = self._in_any_order(loop, walk, slots) or self._in_parts(loop, walk, slots)
+        if self._usual is not None:
+            usual, stored = self._usual._in_parts(loop, walk, slots), (0, *walk.output(slots[0]))
+            run = _usually_launched(usual, run, stored, len(self.stores) > 1)
 
         def launch(stream: Any, *operands: Any) -> None:
             quietly(run, operands)
@@ -307,28 +310,52 @@ class ReductionKernel:
 def _usual_norm(kernel: ReductionKernel, expression: Any) -> ReductionKernel | None:
     """Return the kernel of a norm of numbers whose squares neither overflow nor underflow; None if it is no norm.
 
-    It adds up one square of each number instead of three, in the same order.
+    It adds up one square of each number instead of three, in the same order. Where a norm takes several launches, the
+    first one stores three sums, and this one the same sum three times.
     """
-    last = [node[1] for node in expression.nodes[-4:] if node[0] == "call"]
-    if last != ["usable_sum", "sqrt", "usable_scale", "multiply"]:
+    called = [node[1] if node[0] == "call" else None for node in expression.nodes]
+    if called[-6:] == ["square_of_large", "square_of_small", None, None, None, None] and len(kernel.stores) == 3:
+        part = kernel.stores[0]
+        steps, stores = kernel.steps[: part + 1], (part,) * 3
+    elif called[-4:] == ["usable_sum", "sqrt", "usable_scale", "multiply"]:
+        part, root = expression.nodes[-4][2][0], len(called) - 3
+        function, dtype, _ = kernel.steps[root]
+        steps = [*kernel.steps[: part + 1], *[None] * (root - part - 1), (function, dtype, (part,))]
+        stores = (root,)
+    else:
         return None
-    root, part = len(expression.nodes) - 3, expression.nodes[-4][2][0]
-    function, dtype, _ = kernel.steps[root]
-    steps = [*kernel.steps[: part + 1], *[None] * (root - part - 1), (function, dtype, (part,))]
     steps[part - 1] = kernel.reduce._replace(dtypes=kernel.reduce.dtypes[:1])
     found = copy.copy(kernel)
-    found._look_at(steps, part - 1, kernel.reduced[:1], (root,))
+    found._look_at(steps, part - 1, kernel.reduced[:1], stores)
     return found
+
+
+def _are_usual(found: np.ndarray, are_sums: bool) -> bool:
+    """Whether norms, or parts of sums, of which up to 2**64 are added up, tell that squares were in range."""
+    least, most = (LEAST, MOST * 2.0**-64) if are_sums else (math.sqrt(LEAST), math.sqrt(MOST))
+    return least < found.item() < most if found.size == 1 else bool(np.all((found > least) & (found < most)))
 
 
 def _usually(usual: Function, always: Function) -> Function:
     """Return `always`, or `usual` where all norms that it gives tell that squares were in range."""
-    least, most = math.sqrt(LEAST), math.sqrt(MOST)
 
     def run(*given: Any, out: np.ndarray) -> None:
         usual(*given, out=out)
-        if not (least < out.item() < most if out.size == 1 else np.all((out > least) & (out < most))):
+        if not _are_usual(out, False):
             always(*given, out=out)
+
+    return run
+
+
+def _usually_launched(
+    usual: Callable[[Sequence[Any]], None], always: Callable[[Sequence[Any]], None], stored: Operand, are_sums: bool
+) -> Callable[[Sequence[Any]], None]:
+    """Return the same for functions of operands. `stored` is the view of what the first output takes."""
+
+    def run(operands: Sequence[Any]) -> None:
+        usual(operands)
+        if not _are_usual(_viewed(operands, *stored), are_sums):
+            always(operands)
 
     return run
 

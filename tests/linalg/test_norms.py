@@ -171,6 +171,18 @@ def test_singular_matrices_have_infinite_condition():
     assert ta.linalg.cond(ta.asarray([[1.0, 2.0, 2.0], [0.0, 0.0, 1.0]])).item() > 1
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("shape", [(2, 70000), (70000, 3), (40, 1000)])
+def test_a_power_of_two_changes_no_other_bits(shape: tuple[int, int], dtype: str) -> None:
+    rng = np.random.default_rng(2)
+    x = (rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if dtype == "complex128" else 0)).astype(dtype)
+    rows = np.where(np.arange(shape[0]) == 1, 2.0**600, 1.0)
+    for power, order in itertools.product((2.0**505, 2.0**520, 2.0**-600, 2.0**800, rows), "CF"):
+        given = np.array(x, order=order), np.array(x * np.reshape(power, (-1, 1)), order=order)
+        norms, found = (ta.to_numpy(ta.linalg.vector_norm(ta.asarray(each), axis=1)) for each in given)
+        assert found.tobytes() == (norms * power).tobytes()
+
+
 @pytest.mark.parametrize("size", [1e300, 1e200, 3.0, 1e-200, 5e-324, 0.0, math.inf, math.nan])
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_one_norm_has_the_bits_of_one_of_many(size, dtype):
