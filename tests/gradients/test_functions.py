@@ -442,3 +442,18 @@ def test_numbers_beside_a_gradient_do_not_warn(capsys: pytest.CaptureFixture[str
     assert ta.vjp(lambda x: int(x[0].item()), x)[0] == 0
     outer = ta.grad(lambda x: ta.sum(ta.grad(lambda y: ta.sum(y * y * x) * float(x[0]))(x) * x))
     assert outer(x).tolist() == [0.09375, 0.375]
+
+
+def test_constants_take_no_differentiated_value_and_stay_after_the_function():
+    kept: list[Any] = []
+
+    def function(x: Any, constant: Any) -> Any:
+        kept.append(constant(x))
+        kept[-1][0] = x[0]
+        return ta.sum(kept[-1])
+
+    for constant in (lambda x: ta.zeros(2), lambda x: ta.ones_like(x) * 2):
+        with pytest.raises(ta.GradientError, match=r"or to a constant of the function; write to ta.zeros_like\(x\)"):
+            ta.grad(function)(ta.ones(2), constant)
+        assert (kept[-1] + 1).shape == (2,)
+    assert ta.grad(function)(ta.ones(2), ta.zeros_like).tolist() == [1.0, 0.0]

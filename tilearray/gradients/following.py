@@ -139,8 +139,8 @@ def _written(
     if not is_followed(out, device):
         if any(active):
             raise GradientError(
-                f"vjp: {operation.name} writes a differentiated value to an array from outside of the function; write "
-                f"to ta.zeros_like(x) of an argument x"
+                f"vjp: {operation.name} writes a differentiated value to an array from outside, or to a constant of "
+                f"the function; write to ta.zeros_like(x) of an argument x, in place from the start"
             )
         return _run(operation, keys, [lowered(each, device) for each in operands], out)
     memory = memory_of(out)
