@@ -84,6 +84,17 @@ def test_the_stable_order_is_numpys(dtype: str) -> None:
             assert bits(stable_order(each, axis)) == bits(np.argsort(each, axis, kind="stable"))
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+@pytest.mark.parametrize("extent", [0, 2**32 - 1, 2**32])
+def test_the_stable_order_of_integers_in_a_range_is_numpys(dtype: str, extent: int) -> None:
+    limits = np.iinfo(dtype)
+    for least in (limits.min, -5 if limits.min else 7, limits.max - extent):
+        ends = np.array([least, least + extent // 3, least + extent], dtype)
+        x = np.random.default_rng(7).choice(ends, (3, 900))
+        for axis in (0, 1):
+            assert bits(stable_order(x, axis)) == bits(np.argsort(x, axis, kind="stable"))
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float16", "float32", "float64"])
 def test_distinct_elements_are_those_of_a_stable_sort(dtype: str) -> None:
     for special, size in itertools.product(SPECIAL, (0, 1, 33, 1000, 5000)):
