@@ -530,6 +530,10 @@ def same_positions(ours: Any, theirs: Any) -> bool:
     return all(x.name == y.name or x.default is x.empty for x, y in zip(*positional))
 
 
+def test_distinct_elements_are_always_sorted():
+    assert ta.unique([5, 3, 5], sorted=False).tolist() == [3, 5]
+
+
 def test_a_name_is_imported_when_it_is_used():
     code = (
         "import sys, tilearray as ta; before = {n for n in sys.modules if 'numpy_names' in n}; ta.hstack; ta.hstack; "

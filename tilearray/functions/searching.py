@@ -194,14 +194,14 @@ def where(
     return nonzero(condition)
 
 
-def searchsorted(x1: A, x2: Any, /, side: str = "left", sorter: A | None = None) -> A:
+def searchsorted(x1: A, /, v: Any, side: str = "left", sorter: A | None = None) -> A:
     """Return the indices at which to insert values into a sorted array so that it stays sorted.
 
     Parameters
     ----------
     x1 : Array
         Of shape (M,) and a real dtype; in the order of `sort`, or of any order with a `sorter`.
-    x2 : Array or number
+    v : Array or number
         The values to search for, compared in the common dtype. NaN is the last in the order.
     side : {"left", "right"}
         Whether to insert before or after equal elements.
@@ -211,7 +211,7 @@ def searchsorted(x1: A, x2: Any, /, side: str = "left", sorter: A | None = None)
     Returns
     -------
     Array
-        Of the shape of `x2`, int64, from 0 to M.
+        Of the shape of `v`, int64, from 0 to M.
 
     Raises
     ------
@@ -230,7 +230,7 @@ def searchsorted(x1: A, x2: Any, /, side: str = "left", sorter: A | None = None)
     >>> ta.searchsorted(ta.asarray([10, 20, 30]), ta.asarray([20, 35]))
     Array([1, 3], dtype=int64, device='cpu')
     """
-    x1, x2 = as_arrays("searchsorted", (x1, x2))
+    x1, x2 = as_arrays("searchsorted", (x1, v))
     check_array("searchsorted", x1)
     x1 = without_derivative(x1)
     sorting = sorting_of("searchsorted", x1)

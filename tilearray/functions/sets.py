@@ -144,16 +144,20 @@ def _unique(function: str, x: A, indices: bool = False, inverse: bool = False, c
 
 @overload
 def isin(
-    x1: A, x2: A | Number, /, assume_unique: bool = False, invert: bool = False, *, kind: str | None = None
+    x1: A, /, test_elements: A | Number, assume_unique: bool = False, invert: bool = False, *, kind: str | None = None
 ) -> A: ...
 @overload
-def isin(x1: Number, x2: A, /, assume_unique: bool = False, invert: bool = False, *, kind: str | None = None) -> A: ...
-def isin(x1: Any, x2: Any, /, assume_unique: bool = False, invert: bool = False, *, kind: str | None = None) -> Any:
-    """Return, for each element of `x1`, whether it is in `x2`.
+def isin(
+    x1: Number, /, test_elements: A, assume_unique: bool = False, invert: bool = False, *, kind: str | None = None
+) -> A: ...
+def isin(
+    x1: Any, /, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: str | None = None
+) -> Any:
+    """Return, for each element of `x1`, whether it is in `test_elements`.
 
     Parameters
     ----------
-    x1, x2 : Array or number
+    x1, test_elements : Array or number
         Integers of any dtypes are compared exactly, all else in the common dtype. NaN is never found.
     assume_unique : bool
         Ignored: it makes no difference to the result.
@@ -184,7 +188,7 @@ def isin(x1: Any, x2: Any, /, assume_unique: bool = False, invert: bool = False,
     """
     del assume_unique, kind
     invert = checked_flag("isin", "invert", invert)
-    x1, x2 = as_arrays("isin", (x1, x2))
+    x1, x2 = as_arrays("isin", (x1, test_elements))
     if classify(x1) is not None and classify(x2) is not None:
         x1 = as_array("isin", x1)
     if classify(x2) is not None:

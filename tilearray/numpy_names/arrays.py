@@ -69,7 +69,13 @@ def array(
 
 
 def asanyarray(
-    obj: Any, /, dtype: DTypeLike | None = None, order: Order | None = None, *, device: DeviceLike | None = None
+    obj: Any,
+    /,
+    dtype: DTypeLike | None = None,
+    order: Order | None = None,
+    *,
+    device: DeviceLike | None = None,
+    copy: bool | None = None,
 ) -> Array:
     """Return an Array of `obj`, which shares its memory if possible: `asarray`.
 
@@ -79,7 +85,7 @@ def asanyarray(
     >>> ta.asanyarray([1, 2])
     Array([1, 2], dtype=int64, device='cpu')
     """
-    return asarray(obj, dtype, order, device=device)
+    return asarray(obj, dtype, order, device=device, copy=copy)
 
 
 def ascontiguousarray(obj: Any, /, dtype: DTypeLike | None = None) -> Array:

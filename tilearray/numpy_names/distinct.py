@@ -53,7 +53,7 @@ from tilearray.promotion.storing import can_cast_same_kind
 
 
 @overload
-def unique(ar: Any, *, axis: int | None = None, equal_nan: bool = True) -> Array: ...
+def unique(ar: Any, *, axis: int | None = None, equal_nan: bool = True, sorted: bool = True) -> Array: ...
 @overload
 def unique(
     ar: Any,
@@ -63,6 +63,7 @@ def unique(
     axis: int | None = None,
     *,
     equal_nan: bool = True,
+    sorted: bool = True,
 ) -> Any: ...
 def unique(
     ar: Any,
@@ -72,6 +73,7 @@ def unique(
     axis: int | None = None,
     *,
     equal_nan: bool = True,
+    sorted: bool = True,
 ) -> Any:
     """Return the sorted distinct elements; with an axis the distinct slices along it.
 
@@ -85,6 +87,8 @@ def unique(
         On a GPU slices are sorted once for each of their elements.
     equal_nan : bool
         Whether all NaN count as one; for `unique_values` each is distinct. Slices with NaN are all distinct.
+    sorted : bool
+        Ignored: the elements are always sorted.
 
     Returns
     -------
@@ -98,6 +102,7 @@ def unique(
     >>> [part.tolist() for part in ta.unique([5, 3, 5], return_counts=True)]
     [[3, 5], [1, 2]]
     """
+    del sorted
     x, equal_nan = as_array("unique", ar), checked_flag("unique", "equal_nan", equal_nan)
     if not by_expressions(x):
         asked = (return_index, return_inverse, return_counts)

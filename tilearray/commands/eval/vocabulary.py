@@ -74,9 +74,10 @@ KEYWORDS = frozenset({
     "M", "N",
     "append", "atol", "axes", "axis", "axis1", "axis2", "axisa", "axisb", "axisc", "copy", "correction", "ddof",
     "decimals", "deg", "descending", "dtype", "endpoint", "equal_nan", "fill_value", "flush_to_zero", "include_initial",
-    "indexing", "indices", "initial", "invert", "k", "keepdims", "max", "min", "n", "nan", "neginf", "num", "offset",
-    "posinf", "prepend", "propagate_nan", "repeats", "reps", "rounding", "rtol", "saturate", "seed", "shape",
-    "shift", "side", "sorter", "stable", "start", "step", "stop", "strides", "where", "window_shape",
+    "indexing", "indices", "initial", "invert", "k", "keepdims", "max", "mean", "min", "n", "nan", "neginf", "num",
+    "offset", "posinf", "prepend", "propagate_nan", "repeats", "reps", "rounding", "rtol", "saturate", "seed", "shape",
+    "shift", "side", "sorter", "stable", "start", "step", "stop", "strides", "test_elements", "v", "where",
+    "window_shape",
 })  # fmt: skip
 """Without ``out``, ``device`` and ``stream``: an expression does not choose where it is computed, and in which order.
 
