@@ -110,6 +110,14 @@ def test_norms_are_flat_at_zeros(order: float):
         assert ta.all(ta.isfinite(twice))
 
 
+def test_a_deviation_of_a_part_is_flat_where_it_is_0():
+    x, lower = ta.asarray([[1.0, 2.0], [1.0, 4.0]]), ta.asarray([[True, False], [True, True]])
+    for function in (partial(ta.std, where=lower), lambda x, axis: ta.nanstd(ta.where(lower, x, ta.nan), axis)):
+        slopes = ta.grad(lambda x, function=function: ta.sum(function(x, axis=0)))
+        assert slopes(x).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+        assert slopes(ta.asarray([[1.0, 2.0], [3.0, 4.0]])).tolist() == [[-0.5, 0.0], [0.5, 0.0]]
+
+
 @pytest.mark.parametrize("function", [ta.max, ta.min, ta.maximum.reduce, ta.amin, ta.ptp])
 def test_the_gradient_of_an_extreme_that_is_nan_is_nan(function: Any):
     rows = ta.asarray([[1.0, np.nan, 3.0], [1.0, 2.0, 3.0]])

@@ -22,6 +22,7 @@ from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.arguments import INDEX, as_array, as_array_beside, check_kind, common_dtype
 from tilearray.functions.conversion import astype
+from tilearray.functions.flat_at_zero import flat_at_zero
 from tilearray.functions.manipulation import broadcast_to, new_like
 from tilearray.functions.reduce import Words, again, reduce, reduce_arrays, reduce_from
 from tilearray.functions.reduction_options import finished, initial_number, mask_of, masked
@@ -458,7 +459,7 @@ def _spread_of(
         found = reduce(name, x, axes, target, keepdims, *_divisors(x, axes, correction), words=words)
     else:
         variance = _variance_about(x, mask, middle, axes, correction, keepdims)
-        found = astype(sqrt(variance) if name == "std" else variance, target)
+        found = astype(flat_at_zero(sqrt, variance) if name == "std" else variance, target)
     return finished(name, found, out)
 
 

@@ -15,12 +15,12 @@ from tilearray import dtypes
 from tilearray.engine.array_type import A
 from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import ShapeError, shown
-from tilearray.functions.arguments import as_array, is_differentiated
+from tilearray.functions.arguments import as_array
 from tilearray.functions.conversion import astype
+from tilearray.functions.flat_at_zero import flat_at_zero
 from tilearray.functions.manipulation import expand_dims, moveaxis
 from tilearray.functions.reduce import Words, again, reduce
 from tilearray.functions.reductions import count_nonzero, max, reduced_axes, sum
-from tilearray.functions.searching import where
 from tilearray.linalg.operands import check_matrices, check_square, computed, float_dtype, matrices
 from tilearray.ops.arithmetic import abs, float_power
 from tilearray.ops.options import checked_flag
@@ -96,14 +96,12 @@ def _computed(
         if ord > 0 and not all(sizes.shape[axis] for axis in axes):
             return max(sizes, axes, keepdims=keepdims, initial=0)
         return reduce("max" if ord > 0 else "min", sizes, axes, sizes.dtype, keepdims)
-    power = _power_that_is_flat_at_0 if is_differentiated(x) else float_power
-    return astype(power(sum(power(sizes, float(ord)), axes, keepdims=keepdims), 1 / ord), real)
+    total = sum(_power(sizes, float(ord)), axes, keepdims=keepdims)
+    return astype(_power(total, 1 / ord), real)
 
 
-def _power_that_is_flat_at_0(x: Any, exponent: float) -> Any:
-    """A power whose derivatives at 0 are 0, where those of small exponents are infinite."""
-    is_zero = x == 0
-    return where(is_zero, 0.0 if exponent > 0 else math.inf, float_power(where(is_zero, 1, x), exponent))
+def _power(x: Any, exponent: float) -> Any:
+    return flat_at_zero(lambda x: float_power(x, exponent), x, 0.0 if exponent > 0 else math.inf)
 
 
 def matrix_norm(x: A, /, *, keepdims: bool = False, ord: Order | None = "fro") -> A:
