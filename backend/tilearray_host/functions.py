@@ -346,7 +346,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "copysign": np.copysign,
     "heaviside": np.heaviside,
     "nextafter": np.nextafter,
-    "ldexp": np.ldexp,
+    "ldexp": parts.ldexp,
     "frexp_mantissa": parts.frexp_mantissa,
     "frexp_exponent": parts.frexp_exponent,
     "real": parts.real,

@@ -123,6 +123,23 @@ def sign(x: Array, *, out: Array) -> None:
         np.sign(x, out=out)
 
 
+def ldexp(x: Array, y: Array, *, out: Array) -> None:
+    """Compute ``x * 2**y``. NumPy takes an eighth of the time for int32, which has all exponents that differ.
+
+    Examples
+    --------
+    >>> out = np.empty(2)
+    >>> ldexp(np.array([0.75, 1.0]), np.array([4, -(2**40)]), out=out)
+    >>> out
+    array([12.,  0.])
+    """
+    np.ldexp(x, y.clip(-_EXPONENTS, _EXPONENTS).astype(np.int32) if y.dtype == np.int64 else y, out=out)
+
+
+_EXPONENTS = 2200
+"""More than lie between the least and the largest float64."""
+
+
 def frexp_mantissa(x: Array, *, out: Array) -> None:
     """Compute the mantissa of ``frexp``.
 
