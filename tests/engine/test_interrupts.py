@@ -14,7 +14,9 @@ import pytest
 from support.interrupts import interrupted_everywhere
 
 import tilearray as ta
+from tilearray.arrays.fusion.tracing import open_trace, traced
 from tilearray.engine.context import STATE
+from tilearray.gradients import steps
 
 REQUEST: contextvars.ContextVar[Any] = contextvars.ContextVar("request", default=None)
 
@@ -202,3 +204,17 @@ def _each(work: Any, holds: Any) -> list[tuple[int, bool]]:
         assert holds(), f"not after an interrupt at bytecode {step[0]}"
         done.append(step)
     return done
+
+
+def test_no_trace_and_no_record_outlive_an_interrupt():
+    """Later gradients would be arrays of the trace."""
+    trace: Any = object()
+
+    def work() -> None:
+        traced(trace, list)
+        steps.with_record(lambda record: None)
+
+    def is_closed() -> bool:
+        return open_trace() is None and not steps._OPEN.get()
+
+    assert len(_each(work, is_closed)) > 30

@@ -248,11 +248,12 @@ def set_default_device(device: DeviceLike | None, /) -> None:
 @contextmanager
 def using_device(device: Device | None) -> Generator[None, None, None]:
     """Create new arrays on a device within a ``with`` block, in the current thread or task. None changes nothing."""
-    token = _BLOCK.set(_BLOCK.get() if device is None else device)
-    try:
+    before = _BLOCK.get()
+    try:  # an interrupt may arrive behind each call: so the device is set within
+        _BLOCK.set(before if device is None else device)
         yield
     finally:
-        _BLOCK.reset(token)
+        _BLOCK.set(before)
 
 
 def common_device(function: str, operands: Sequence[Placed]) -> Device:

@@ -326,13 +326,14 @@ def _ours_or_numpys(function: Callable[..., Any], args: tuple[Any, ...], kwargs:
             return ours()  # its TypeError tells dask to keep fields in a dict
         return _or_numpys(ours, theirs, [args, dict(kwargs)])
     same = _of_same_name(function)
-    if same is None or function in _RUNNING.get() or not _takes(same, args, kwargs):
+    running = _RUNNING.get()
+    if same is None or function in running or not _takes(same, args, kwargs):
         return theirs()
-    running = _RUNNING.set(_RUNNING.get() | {function})
-    try:
+    try:  # an interrupt may arrive behind each call: so the function is added within
+        _RUNNING.set(running | {function})
         return _or_numpys(functools.partial(same, *args, **kwargs), theirs, [args, dict(kwargs)])
     finally:
-        _RUNNING.reset(running)
+        _RUNNING.set(running)
 
 
 _RUNNING: ContextVar[frozenset[Any]] = ContextVar("functions of NumPy that ours is computing", default=frozenset())

@@ -13,7 +13,7 @@ from tilearray.errors import frames_of_the_library
 from tilearray.functions.manipulation import new_like
 from tilearray.gradients.calls import spread
 from tilearray.gradients.followed import followed, is_followed, level_of, lowered, memory_of, view_of
-from tilearray.gradients.steps import FLOATS, Record, Step, recording
+from tilearray.gradients.steps import FLOATS, Record, Step, with_record
 from tilearray.gradients.views import Cotangents, View, fitted
 from tilearray.ops.execute import copy_of, fill
 
@@ -118,8 +118,8 @@ def followed_run(
     `Record` says.
     """
     arguments: list[Argument | None] = []
-    with recording(through) as record:
 
+    def run(record: Record) -> Run:
         def follow(value: Any) -> Any:
             if not (isinstance(value, ArrayBase) and dtypes.info(value.dtype).kind in FLOATS):
                 arguments.append(None)
@@ -143,4 +143,6 @@ def followed_run(
             return below
 
         found = mapped(results, end)
-    return Run(record.steps, arguments, found, views)
+        return Run(record.steps, arguments, found, views)
+
+    return with_record(run, through)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tilearray.arrays.fusion.tracing import open_trace
 from tilearray.errors import GradientError
 from tilearray.gradients.pullbacks import Pullback
 from tilearray.gradients.views import View
 
+T = TypeVar("T")
 FLOATS = ("float", "complex")
 """The kinds of dtypes that have derivatives."""
 
@@ -59,16 +59,15 @@ class Record:
 _OPEN: ContextVar[tuple[Record, ...]] = ContextVar("tilearray.vjp", default=())
 
 
-@contextmanager
-def recording(through: Callable[[str, Any], Any] | None = None) -> Generator[Record, None, None]:
-    """Record the operations of a block on the arrays that `Record` follows."""
-    records = _OPEN.get()
-    record = Record(len(records) + 1, through)
-    token = _OPEN.set((*records, record))
-    try:
-        yield record
+def with_record(run: Callable[[Record], T], through: Callable[[str, Any], Any] | None = None) -> T:
+    """Run a function whose operations on the arrays that a `Record` follows are recorded."""
+    before = _OPEN.get()
+    record = Record(len(before) + 1, through)
+    try:  # an interrupt may arrive behind each call: so the record is opened within
+        _OPEN.set((*before, record))
+        return run(record)
     finally:
-        _OPEN.reset(token)
+        _OPEN.set(before)
 
 
 def levels_below(level: int) -> list[int]:

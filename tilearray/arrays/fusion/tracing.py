@@ -447,11 +447,12 @@ def current_trace() -> Trace:
 
 def traced(trace: Trace, run: Callable[[], Any]) -> Any:
     """Run a function whose operations are recorded in a trace."""
-    token = _CURRENT.set(trace)
-    try:
+    before = _CURRENT.get()
+    try:  # an interrupt may arrive behind each call: so the trace is set within
+        _CURRENT.set(trace)
         return run()
     finally:
-        _CURRENT.reset(token)
+        _CURRENT.set(before)
 
 
 # --- recording -------------------------------------------------------------------------------------------------------
