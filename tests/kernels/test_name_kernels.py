@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.kernels import needs_triton
+from support.oracles.both_devices import KINDS
 
 pytestmark = [needs_triton, pytest.mark.slow]
 
@@ -45,6 +46,18 @@ def _on_the_device(name: str, *arguments: int) -> None:
     from support.oracles import numpy_names
 
     getattr(numpy_names, name)(emulated_device(), *arguments)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_call_is_the_same_on_both_devices(process, kind):
+    process.pool.submit(_on_both_devices, kind).result()
+
+
+def _on_both_devices(kind: str) -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.both_devices import check_both
+
+    check_both(emulated_device(), kind)
 
 
 def test_ends_of_products_apart(process):

@@ -184,7 +184,7 @@ FOUND: list[Case] = [
     (lambda: ta.piecewise(X, [], [abs]), ShapeError, "piecewise: expected a condition at least, got none; write"),
     (lambda: ta.piecewise(X, [X > 0], itertools.repeat(1)), OperandError, "piecewise: expected a list .*repeat; write"),
     (lambda: ta.piecewise(X, [X > 0], 3), OperandError, "piecewise: expected a list or tuple .*, got int; write"),
-    (lambda: ta.gradient(X, axis=itertools.repeat(0)), ShapeError, "gradient: repeated axis"),
+    (lambda: ta.gradient(X, axis=itertools.repeat(0)), ShapeError, "gradient: .*repeated axis"),
     (lambda: ta.median(X, axis=itertools.repeat(0)), ShapeError, "median: repeated axis"),
     (lambda: ta.split(X, 2**62), ShapeError, "split: expected at most .* parts, got 4611686018427387904; write"),
     (lambda: ta.fft.fftshift(X, axes=itertools.repeat(0)), ShapeError, "fftshift: expected distinct axes, .*; write"),

@@ -95,6 +95,8 @@ def _letters(subscripts: str, ndims: Sequence[int]) -> tuple[list[str], str]:
     most = max(dotted)
     dots = "".join(spare[:most])
     names = [name.replace("...", dots[most - count :]) for name, count in zip(names, dotted, strict=True)]
+    if arrow and dots and "..." not in result:
+        raise ValueError("the output lacks the ellipsis of an operand, and no sum is over its axes")
     if arrow:
         return names, result.replace("...", dots)
     counts = Counter("".join(names))

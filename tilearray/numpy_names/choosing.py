@@ -14,7 +14,7 @@ from tilearray.arrays.fills import full
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import common_device
 from tilearray.engine.signature import from_host
-from tilearray.errors import DTypeError, OperandError, ShapeError, shown
+from tilearray.errors import DTypeError, IndexingError, OperandError, ShapeError, shown
 from tilearray.functions.arguments import all_arrays, as_array, as_array_beside, by_expressions, deepest, listed
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.indexing.assign import set_selected
@@ -516,7 +516,8 @@ def _inserted(x: Array, obj: Any, values: Array, axis: int) -> Array:
     try:
         origins = np.insert(np.arange(extent), places, np.full(count, -1))
     except (IndexError, ValueError, TypeError) as error:
-        raise ShapeError(f"insert: {error}; write places along the axis") from None
+        kind = IndexingError if isinstance(error, IndexError) else ShapeError
+        raise kind(f"insert: {error}; write places along the axis") from None
     found = new_like(deepest([x, values]), (*x.shape[:axis], extent + count, *x.shape[axis + 1 :]))
     (new,), (old,) = np.nonzero(origins < 0), np.nonzero(origins >= 0)
     found[(*front, old)] = x

@@ -13,6 +13,7 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
+from tilearray.arrays.fills import zeros
 from tilearray.engine.context import semantics
 from tilearray.engine.devices import common_device
 from tilearray.errors import DTypeError, ShapeError, shown
@@ -47,7 +48,7 @@ from tilearray.ops.arithmetic import (
 )
 from tilearray.ops.execute import fill
 from tilearray.ops.options import checked_flag
-from tilearray.ops.row import REAL
+from tilearray.ops.row import NUMERIC, REAL
 from tilearray.promotion.scalars import classify
 from tilearray.promotion.storing import can_cast_same_kind
 
@@ -224,11 +225,12 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     Array([3, 5, 0], dtype=int64, device='cpu')
     """
     x = as_array("ediff1d", ary)
-    ends = [each for each in (to_begin, to_end) if is_differentiated(each)]
+    check_kind("ediff1d", x.dtype, NUMERIC)
+    flat, ends = reshape(x, -1), [each for each in (to_begin, to_end) if is_differentiated(each)]
+    first, last = _end(flat, to_begin, "to_begin"), _end(flat, to_end, "to_end")
     if not by_expressions(x, *ends):
-        return by_numpy("ediff1d", (ary,), exact("ediff1d", to_end), exact("ediff1d", to_begin))
-    flat = reshape(x, -1)
-    parts = [_end(flat, to_begin, "to_begin"), subtract(flat[1:], flat[:-1]), _end(flat, to_end, "to_end")]
+        return by_numpy("ediff1d", (flat,), exact("ediff1d", last), exact("ediff1d", first))
+    parts = [first, subtract(flat[1:], flat[:-1]), last]
     return concat([part for part in parts if part is not None])
 
 
@@ -284,6 +286,8 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
 
 def _order_there(keys: Sequence[Array], axis: int) -> Array:
     """The order of rows by several keys on a device that sorts by expressions."""
+    if not keys[0].ndim:  # one element, along any axis
+        return zeros((), dtype=dtypes.int64, device=keys[0].device)
     place = normalize_axis(axis, keys[0].ndim, "lexsort")
     first, *others = [real for key in keys for real in (complex_keys(key) if key.dtype.kind == "c" else [key])]
     order = argsort(first, place)

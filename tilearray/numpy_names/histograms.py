@@ -48,7 +48,7 @@ from tilearray.functions.ufunc_at import MODES, Mode
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.shapes import as_int
 from tilearray.numpy_names.on_device import There, there
-from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of, on_host, rounded
+from tilearray.numpy_names.through_numpy import by_numpy, check_given, exact, float_of, on_host, rounded
 from tilearray.ops.arithmetic import add, bitwise_and, choose, divide, greater, less_equal, subtract
 from tilearray.ops.row import REAL
 from tilearray.promotion.scalars import classify
@@ -93,6 +93,11 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, mode: Mode =
     array: Array = as_array("bincount", x)
     if mode not in MODES:  # pyright: ignore[reportUnnecessaryContains]
         raise OperandError(f"bincount: expected a mode, got {shown(mode)}; write mode='ordered' or mode='atomic'")
+    if dtypes.info(array.dtype).kind not in ("bool", "int", "uint"):
+        raise DTypeError(f"bincount: expected integers, got {array.dtype.name}; write x.astype('int64')")
+    if array.ndim != 1:
+        raise ShapeError(f"bincount: expected integers of one axis, got shape {array.shape}; write ta.reshape(x, -1)")
+    given = _real_weights("bincount", weights, array)
     is_on_host = not array.device.backend.computes_places
     if is_on_host and is_differentiated(weights):
         plain = bincount(array, without_derivative(weights), minlength, mode=mode)  # with all checks
@@ -100,11 +105,6 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, mode: Mode =
         return astype(found, plain.dtype)
     if is_on_host:
         return by_numpy("bincount", (x, weights), minlength)
-    if array.ndim != 1 or dtypes.info(array.dtype).kind not in ("bool", "int", "uint"):
-        raise DTypeError(
-            f"bincount: expected integers of one axis, got {array.dtype.name} of shape {array.shape}; "
-            "write ta.reshape(x, -1), or x.astype('int64')"
-        )
     minlength = as_int(minlength, "bincount", "minlength")
     if minlength < 0:
         raise ShapeError(f"bincount: expected minlength >= 0, got {minlength}; write minlength=0")
@@ -118,10 +118,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, mode: Mode =
             least = single(min(array), "bincount")
             raise ShapeError(f"bincount: expected no negative integers, got {least}; write x[x >= 0]")
         size = largest + 1 if largest >= size else size
-    if weights is None:
+    if given is None or not array.size:  # without elements as NumPy
         return _counted(array, size)
-    given = _weights_beside("bincount", weights, array)
-    _check_real("bincount", given)
     if is_differentiated(weights):
         found = weights._signature.device.functions.counted(array, astype(weights, dtypes.float64), size)
     else:
@@ -214,6 +212,7 @@ def histogram(
     ([1, 2], [1.0, 1.75, 2.5])
     """
     array: Array = as_array("histogram", a)
+    check_kind("histogram", array.dtype, REAL)
     if not array.device.backend.computes_places:
         if is_differentiated(weights):
             return _of_weights(array, bins, range, density, weights)
@@ -254,13 +253,15 @@ def _weights_beside(function: str, weights: Any, array: Array) -> Array:
     return given
 
 
-def _check_real(function: str, weights: Array) -> None:
-    """Raise DTypeError for complex weights, of which NumPy has sums in `histogram` alone."""
-    if dtypes.info(weights.dtype).kind == "complex":
+def _real_weights(function: str, weights: Any, array: Array) -> Any:
+    """Weights by `_weights_beside`, or None; not complex ones, of which NumPy has sums in `histogram` alone."""
+    given = None if weights is None else _weights_beside(function, weights, array)
+    if given is not None and dtypes.info(given.dtype).kind == "complex":
         raise DTypeError(
-            f"{function}: expected real weights, got {weights.dtype.name}; write weights=w.real, and w.imag in another "
+            f"{function}: expected real weights, got {given.dtype.name}; write weights=w.real, and w.imag in another "
             f"call"
         )
+    return given
 
 
 def _sums(place: Any, size: int, weights: Any, given: Any) -> Any:
@@ -428,6 +429,13 @@ def histogram2d(
     >>> ta.histogram2d([0, 0, 1], [0, 1, 1], bins=2)[0].tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
+    check_given("histogram2d", (x, y))
+    shapes = [as_array("histogram2d", one).shape for one in (x, y)]
+    if len(shapes[0]) != 1 or shapes[0] != shapes[1]:
+        raise ShapeError(
+            f"histogram2d: expected two arrays of one axis and one size, got shapes {shapes[0]} and {shapes[1]}; "
+            f"write ta.reshape(x, -1)"
+        )
     each = [bins, bins] if _count(bins) > 2 else _along_axes(bins, 2)
     if is_differentiated(weights) and not by_expressions(as_array("histogram2d", x)):
         plain, first, second = histogram2d(x, y, bins, range, density, without_derivative(weights))  # with all checks
@@ -439,11 +447,6 @@ def histogram2d(
         counts, edges = _joint_by_numpy("histogram2d", (x, y), bins, each, range, density, weights)
         return counts, edges[0], edges[1]
     columns = given.arrays
-    if columns[0].ndim != 1 or columns[0].shape != columns[1].shape:
-        raise ShapeError(
-            f"histogram2d: expected two arrays of one axis and one size, got shapes {columns[0].shape} and "
-            f"{columns[1].shape}; write ta.reshape(x, -1)"
-        )
     counts, edges = _joint_counts("histogram2d", given, columns, each, range, density, weights)
     return counts, edges[0], edges[1]
 
@@ -504,11 +507,18 @@ def _points(sample: Any) -> Array:
             )
         return stack(columns, 1)
     points: Array = as_array("histogramdd", sample)
-    if points.ndim > 2:
+    if points.ndim > 2 or points.shape[1:] == (0,):
         raise ShapeError(
             f"histogramdd: expected a row for each point, got shape {points.shape}; write ta.reshape(x, (-1, axes))"
         )
     return points if points.ndim == 2 else reshape(points, (-1, 1))
+
+
+def _along(function: str, x: Any) -> Array:
+    """The numbers along the first axis of points, whose dtype is checked."""
+    array: Array = as_array(function, x)
+    check_kind(function, array.dtype, REAL)
+    return array if array.ndim < 2 else array[:, 0]
 
 
 def _joint_by_numpy(function: str, arrays: Any, bins: Any, each: list[Any], *options: Any) -> tuple[Array, list[Array]]:
@@ -519,8 +529,9 @@ def _joint_by_numpy(function: str, arrays: Any, bins: Any, each: list[Any], *opt
             f"an int or a list"
         )
     several: Any = [exact(function, one) for one in bins] if isinstance(bins, (list, tuple)) else exact(function, bins)  # pyright: ignore[reportUnknownVariableType]
-    weights = None if options[-1] is None else exact(function, as_array(function, options[-1]))
-    counts, *found = by_numpy(function, arrays, several, *options[:-1], weights, floats=dtypes.float64)
+    columns = [_along(function, one) for one in arrays]
+    scale = exact(function, _real_weights(function, options[-1], columns[0]))
+    counts, *found = by_numpy(function, arrays, several, *options[:-1], scale, floats=dtypes.float64)
     target = float_of(function, [as_array(function, one).dtype for one in arrays])
     edges: Any = found[0] if function == "histogramdd" else found
     return rounded(counts, _wide(target)), [_as_given(one, given, target) for one, given in zip(edges, each)]
@@ -536,9 +547,7 @@ def _joint_counts(
     if weights is None:
         found: Any = _counted(place, cells + 1)[1:]
     else:
-        values = _weights_beside(function, weights, place)
-        _check_real(function, values)
-        found = _sums(place, cells + 1, weights, values)
+        found = _sums(place, cells + 1, weights, _real_weights(function, weights, place))
     counts = reshape(astype(found, dtypes.float64), sizes)
     counts = _dense(counts, edges) if density else counts
     return rounded(counts, _wide(given.target)), [
@@ -554,6 +563,8 @@ def _joint_bins(function: str, columns: list[Any], bins: Any, range: Any) -> tup
             f"{function}: expected bins and ranges for {len(columns)} axes, got {len(bins)} and {len(ranges)}; "
             f"write one for each axis"
         )
+    for column in columns:
+        check_kind(function, column.dtype, REAL)
     common = np.result_type(*[column.dtype for column in columns])
     flat = [_comparable(astype(column, common, copy=False)) for column in columns]
     found = [_edges(function, column, one, span) for column, one, span in zip(flat, bins, ranges)]
@@ -618,6 +629,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     Array([1.  , 1.75, 2.5 ], dtype=float32, device='cpu')
     """
     array: Array = as_array("histogram_bin_edges", a)
+    check_kind("histogram_bin_edges", array.dtype, REAL)
     if array.device.backend.computes_places:
         found, _ = _edges("histogram_bin_edges", _comparable(reshape(array, -1)), bins, range)
         return _as_given(found, bins, float_of("histogram_bin_edges", [array.dtype]))
@@ -637,13 +649,13 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Array:
     Array([1, 4, 3], dtype=int64, device='cpu')
     """
     array: Array = without_derivative(as_array("digitize", x))
+    check_kind("digitize", array.dtype, REAL)
     bins = without_derivative(bins) if isinstance(bins, Array) else bins
     if not array.device.backend.computes_places:
         return by_numpy("digitize", (array, bins), right)
     given = bins if isinstance(bins, Array) else asarray(bins, device=array.device)
     common_device("digitize", [array._signature, given._signature])
-    for each in (array, given):
-        check_kind("digitize", each.dtype, REAL)
+    check_kind("digitize", given.dtype, REAL)
     values, edges = _comparable(array), _comparable(given)
     if edges.ndim != 1:
         raise ShapeError(f"digitize: expected edges of one axis, got shape {edges.shape}; write ta.reshape(bins, -1)")

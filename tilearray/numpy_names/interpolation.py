@@ -14,7 +14,7 @@ from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.errors import ShapeError
-from tilearray.functions.arguments import check_kind, number_of
+from tilearray.functions.arguments import as_array, check_kind, number_of
 from tilearray.functions.conversion import astype
 from tilearray.functions.distinct import taken
 from tilearray.functions.indexing.take import take
@@ -68,12 +68,12 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     Array([15., 30.], dtype=float32, device='cpu')
     """
     left, right = (number_of("interp", one) if isinstance(one, Array) else one for one in (left, right))
+    for each in (x, xp):
+        check_kind("interp", as_array("interp", each).dtype, REAL)
     given = there("interp", (x, xp, fp))
     if given is None:
         return by_numpy("interp", (x, xp, fp), left, right, period)
     points, places, values = given.arrays
-    for each in (points, places):
-        check_kind("interp", each.dtype, REAL)
     if places.ndim != 1 or values.shape != places.shape or not places.size:
         raise ShapeError(
             f"interp: expected xp and fp of one axis, of one size and with elements, got shapes {places.shape} and "

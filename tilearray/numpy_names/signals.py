@@ -16,7 +16,7 @@ from tilearray.arrays.array import Array
 from tilearray.engine.context import semantics
 from tilearray.engine.devices import common_device
 from tilearray.errors import OperandError, ShapeError, shown
-from tilearray.functions.arguments import as_array, as_array_beside
+from tilearray.functions.arguments import as_array, as_array_beside, check_kind
 from tilearray.functions.conversion import astype
 from tilearray.functions.indexing.views import get
 from tilearray.functions.joining import concat
@@ -42,6 +42,7 @@ from tilearray.ops.arithmetic import (
 )
 from tilearray.ops.execute import fill, store
 from tilearray.ops.number_parts import conj
+from tilearray.ops.row import NUMERIC, REAL
 
 # --- sums of products ----------------------------------------------------------------------------------------------
 
@@ -200,14 +201,22 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     >>> ta.gradient([1.0, 2.0, 4.0, 7.0])
     Array([1. , 1.5, 2.5, 3. ], dtype=float32, device='cpu')
     """
+    whole = as_array("gradient", f)
+    check_kind("gradient", whole.dtype, NUMERIC)
+    axes = tuple(range(whole.ndim)) if axis is None else normalize_axes(axis, whole.ndim, "gradient")
+    if edge_order not in (1, 2):
+        raise ShapeError(f"gradient: expected edge_order as 1 or 2, got {shown(edge_order)}; write edge_order=2")
+    for place in axes:
+        if whole.shape[place] <= edge_order:
+            raise ShapeError(
+                f"gradient: expected at least {edge_order + 1} elements along axis {place}, got {whole.shape[place]}; "
+                f"write axis="
+            )
     given = there("gradient", (f,))
     if given is None:
         spacings = [exact("gradient", one if np.ndim(one) == 0 else as_array("gradient", one)) for one in varargs]
-        return by_numpy("gradient", (as_array("gradient", f),), *spacings, axis=axis, edge_order=edge_order)
+        return by_numpy("gradient", (whole,), *spacings, axis=axis, edge_order=edge_order)
     (x,) = given.arrays
-    axes = tuple(range(x.ndim)) if axis is None else normalize_axes(axis, x.ndim, "gradient")
-    if edge_order not in (1, 2):
-        raise ShapeError(f"gradient: expected edge_order as 1 or 2, got {shown(edge_order)}; write edge_order=2")
     with semantics("numpy"):
         if dtypes.info(x.dtype).kind not in ("float", "complex"):
             x = astype(x, dtypes.float64)
@@ -248,11 +257,6 @@ def _step(x: Array, axis: int, given: Any) -> Any:
 
 def _differences(x: Array, axis: int, step: Any, edge_order: int) -> Array:
     """The central differences along one axis."""
-    extent = x.shape[axis]
-    if extent < edge_order + 1:
-        raise ShapeError(
-            f"gradient: expected at least {edge_order + 1} elements along axis {axis}, got {extent}; write axis="
-        )
     front = (slice(None),) * axis
 
     def at(start: int, stop: int | None) -> Array:
@@ -333,11 +337,13 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 6.283
     >>> ta.unwrap([0, 3, 2, 5], period=4)
     Array([ 0, -1, -2, -3], dtype=int64, device='cpu')
     """
+    whole = as_array("unwrap", p)
+    check_kind("unwrap", whole.dtype, REAL)
+    place = normalize_axis(axis, whole.ndim, "unwrap")
     given = there("unwrap", (p,))
     if given is None:
-        return by_numpy("unwrap", (p,), discont, axis, period=period)
+        return by_numpy("unwrap", (p,), discont, place, period=period)
     (x,) = given.arrays
-    place = normalize_axis(axis, x.ndim, "unwrap")
     with semantics("numpy"):
         steps = diff(x, axis=place)
         wide = np.result_type(steps.dtype, period)

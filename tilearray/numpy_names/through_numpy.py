@@ -25,11 +25,13 @@ from tilearray.engine.signature import from_host
 from tilearray.errors import (
     AxisError,
     DeviceError,
+    DTypeError,
     GradientError,
     IndexingError,
     LinAlgError,
     OperandError,
     PromotionError,
+    ScalarOverflowError,
     ShapeError,
 )
 from tilearray.functions.arguments import all_arrays, as_array, is_differentiated
@@ -99,7 +101,6 @@ _CURES: Final = (
     ("max must be larger than min", "write range=(low, high) with low < high"),
     ("autodetected range", "write x[ta.isfinite(x)], or range=(low, high)"),
     ("weights should have the same shape", "write a weight for each element"),
-    ("weights and list", "write a weight for each element"),
     ("dimension of bins", "write a number of bins, or an array of edges, for each column"),
     ("negative elements", "write x[x >= 0] to leave them out"),
     ("'minlength'", "write minlength=0"),
@@ -115,7 +116,6 @@ _CURES: Final = (
     ("mode '", "write mode='constant', 'edge', 'reflect', 'symmetric' or 'wrap'"),
     ("convolve/correlate mode", "write mode='full'"),
     ("empty", "write at least one element"),
-    ("too small to calculate", "write at least edge_order + 1 elements along each axis"),
     ("distances must match", "write a coordinate for each element"),
     ("at least one dimensional", "write ta.atleast_1d(x)"),
     ("more than 2 dimensions", "write ta.reshape(x, (len(x), -1)) for a variable in each row"),
@@ -128,7 +128,6 @@ _CURES: Final = (
     ("int indices", "write indices.astype('int64')"),
     ("to dtype('int64')", "write x.astype('int64')"),
     ("to dtype('float64')", "write ta.real(x)"),
-    ("`same_kind` rule", "write numbers of the dtype of x"),
 )
 """A part of NumPy's message, and what to write."""
 
@@ -205,6 +204,10 @@ def by_numpy(
     except IndexError as error:
         raise IndexingError(f"{function}: {_cured(error)}") from error
     except (TypeError, AttributeError, OverflowError, ZeroDivisionError) as error:
+        if "out of bounds for" in str(error):
+            raise ScalarOverflowError(f"{function}: {error}; write numbers that the dtype of x holds") from error
+        if "numpy boolean" in str(error):
+            raise DTypeError(f"{function}: {error}; write x.astype('uint8')") from error
         cured = _cured(error, "; write numbers, or sequences of them, as options")
         raise OperandError(f"{function}: {cured}") from error
     typed = [x.dtype for x, first in zip(given, arrays) if x is not None and classify(first) is None]

@@ -459,7 +459,7 @@ def check_refusals(device: Any) -> None:
             ta.ShapeError,
             "ravel_multi_index: .* for each of 2 axes, got 1",
         ),
-        (lambda: ta.insert(x, 7, 1), ta.ShapeError, "insert: index 7 is out of bounds for axis 0 with size 3"),
+        (lambda: ta.insert(x, 7, 1), ta.IndexingError, "insert: index 7 is out of bounds for axis 0 with size 3"),
         (lambda: ta.insert(x, i, 1), ta.DeviceError, "insert: expected arrays on the host, got one on cuda:0"),
         (lambda: ta.delete(x, i), ta.IndexingError, "out of bounds|index 5"),
         (lambda: ta.histogram2d(x, i), ta.ShapeError, "histogram2d: expected two arrays of one axis and one size"),
@@ -474,7 +474,6 @@ def check_refusals(device: Any) -> None:
         (lambda: ta.histogram(x, 2.5), ta.OperandError, "histogram: `bins` must be an integer"),
         (lambda: ta.bincount(i, minlength=2.5), ta.ShapeError, "bincount: expected minlength as an int, got float"),
         (lambda: ta.digitize(x * 1j, x), ta.DTypeError, "digitize: expected dtypes of kind bool.* got complex64"),
-        (lambda: ta.lexsort([x[0]]), ta.AxisError, "lexsort: expected no axis"),
         (lambda: ta.interp(x * 1j, x, x), ta.DTypeError, "interp: expected dtypes of kind bool.* got complex64"),
         (lambda: ta.quantile(x[:0], 0.5), ta.ShapeError, "quantile: expected at least one element to choose from"),
         (
