@@ -135,8 +135,8 @@ def flush(x: Array) -> Array:
 
 def minimum_number(x: Array, y: Array, *, out: Array) -> None:
     """Compute the smaller operand, or the other one if one is NaN; -0.0 is smaller than 0.0."""
-    if x.dtype.kind == "f":  # not np.fmin, which does not treat every signalling NaN as NaN
-        np.copyto(out, np.where((x < y) | (y != y) | ((x == y) & np.signbit(x)), x, y))
+    if x.dtype.kind == "f":
+        _extreme_number(np.minimum, -0.0, x, y, out)
     else:
         np.minimum(x, y, out=out)
 
@@ -144,9 +144,22 @@ def minimum_number(x: Array, y: Array, *, out: Array) -> None:
 def maximum_number(x: Array, y: Array, *, out: Array) -> None:
     """Compute the larger operand, or the other one if one is NaN; 0.0 is larger than -0.0."""
     if x.dtype.kind == "f":
-        np.copyto(out, np.where((x > y) | (y != y) | ((x == y) & np.signbit(y)), x, y))
+        _extreme_number(np.maximum, 0.0, x, y, out)
     else:
         np.maximum(x, y, out=out)
+
+
+def _extreme_number(ufunc: np.ufunc, zero: float, x: Array, y: Array, out: Array) -> None:
+    """Compute an extreme, but the other operand of NaN, and `zero` of zeros of both signs.
+
+    Not by np.fmin and np.fmax, which do not treat every signalling NaN as NaN. NumPy copies fast by sparse masks.
+    """
+    found = np.asarray(ufunc(x, y))
+    if not np.all(np.abs(found) > 0):  # zeros and NaN
+        np.copyto(found, zero, where=(x == 0) & (y == 0) & (np.signbit(x) != np.signbit(y)))
+        np.copyto(found, y, where=x != x)
+        np.copyto(found, x, where=y != y)
+    out[...] = found
 
 
 # --- the variants, by name ------------------------------------------------------------------------------------------

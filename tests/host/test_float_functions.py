@@ -316,3 +316,22 @@ def test_where_takes_masks_of_any_density(share: float) -> None:
     for each in (mask, mask.T.copy().T, mask[::2].repeat(2, 0), np.broadcast_to(mask[:1], mask.shape)):
         assert np.array_equal(call("where", each, x, y, dtype=x.dtype), np.where(each, x, y))
         assert np.array_equal(ta.to_numpy(ta.where(ta.asarray(each), ta.asarray(x), 0.5)), np.where(each, x, 0.5))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_extreme_numbers_tell_zeros_apart_and_pass_over_nan(dtype: str) -> None:
+    signalling = (
+        np.array([0x7FA00001], "u4").view("f4") if dtype == "float32" else np.array([0x7FF4 << 48 | 1]).view("f8")
+    )
+    values = np.concatenate([np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan], dtype), signalling])
+    x, y = np.repeat(values, values.size), np.tile(values, values.size)
+    for name, takes_first in (
+        ("maximum_number", (x > y) | (y != y) | ((x == y) & np.signbit(y))),
+        ("minimum_number", (x < y) | (y != y) | ((x == y) & np.signbit(x))),
+    ):
+        expected = np.where(takes_first, x, y)
+        assert call(name, x, y).tobytes() == expected.tobytes()
+        assert all(
+            call(name, *pair).tobytes() == one.tobytes()
+            for *pair, one in zip(x.reshape(-1, 1), y.reshape(-1, 1), expected.reshape(-1, 1), strict=True)
+        )
