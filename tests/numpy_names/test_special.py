@@ -209,6 +209,23 @@ def test_zeta_beside_0_and_of_large_numbers():
     np.testing.assert_allclose(found, special.polygamma(n, q), rtol=1e-12)
 
 
+def test_polygamma_of_high_order_at_negative_half_integers():
+    """Terms of both signs cancel, so that SciPy has few digits or none."""
+    mpmath = pytest.importorskip("mpmath")
+    n, x = np.array([8.0, 20, 21, 40, 40]), np.array([-2.5, -2.5, -2.5, -0.5, -9.5])
+    with mpmath.workdps(80):
+        exact = [float(mpmath.psi(int(order), place)) for order, place in zip(n, x)]
+    found = ta.to_numpy(special_on_gpu.polygamma(ta.asarray(n), ta.asarray(x)))
+    np.testing.assert_allclose(found, exact, rtol=1e-11)
+
+
+def test_a_parameter_near_the_end_of_its_range():
+    given = [2.0, 1e300, 2.0], [1e300, 2.0, 1e200], [0.5, 0.5, 0.5]
+    wide = [ta.asarray(each, dtype="float64") for each in given]
+    assert beta_on_gpu.betainc(*wide).tolist() == [1, 0, 1]
+    assert beta_on_gpu.betaincc(*wide).tolist() == [0, 1, 0]
+
+
 def test_shares_are_from_0_to_1():
     tiny = ta.asarray(np.array([5e-324, 1e-300, 1e-20, 1e-17, 1e-9]))
     x = ta.asarray(np.array([1e-300, 1e-20, 1e-5, 0.3, 3.0]))[:, None]

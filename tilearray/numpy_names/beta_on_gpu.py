@@ -1,7 +1,8 @@
 """Functions of `scipy.special` from the incomplete beta function, for Arrays on a GPU, as in `special_on_gpu`.
 
 The share below x is a continued fraction (DLMF 8.17.22), whose steps grow as the root of the smaller parameter. Beyond
-1e6 it is the complementary error function with one correction (DLMF 8.18.9).
+1e6 it is the complementary error function with one correction (DLMF 8.18.9), and NaN if the ratio of both parameters is
+more than about 1e280.
 """
 
 from __future__ import annotations
@@ -111,7 +112,8 @@ def _fraction(a: Any, b: Any, x: Any, y: Any) -> Any:
         above, below, found, change = _more_fractions(a, b, x, y, above, below, found, float(step))
         if step % (STEPS * ROUNDS) == 0 and not any_of(abs(change - 1) > 1e-15):
             break
-    return _density(a, b, x, y) / found
+    density = _density(a, b, x, y)
+    return where(density == 0, 0.0, density / found)  # where the fraction is beyond all numbers
 
 
 @fuse

@@ -147,8 +147,8 @@ def zeta(x: Any, q: Any = None) -> Any:
         return _mirrored(x, _of_positive(above, ones_like(x)))
     below = q < 0
     found = _of_positive(x, where(below, q - floor(q), q))
-    mirrored = _of_positive(x, where(below, -q - floor(-q), 1.0)) - _of_positive(x, where(below, 1 - q, 2.0))
-    return _at_limits(x, q, found, mirrored)
+    mirrored, beyond = _of_positive(x, where(below, -q - floor(-q), 1.0)), _of_positive(x, where(below, 1 - q, 2.0))
+    return _at_limits(x, q, found, mirrored, beyond)
 
 
 def _of_positive(x: Any, q: Any) -> Any:
@@ -188,9 +188,12 @@ def _mirrored(x: Any, found: Any) -> Any:
 
 
 @fuse
-def _at_limits(x: Any, q: Any, found: Any, mirrored: Any) -> Any:
-    """Add the terms of negative numbers, which are those of positive ones with the sign of an odd x."""
-    found = where(q < 0, where(floor(x / 2) * 2 == x, found + mirrored, found - mirrored), found)
+def _at_limits(x: Any, q: Any, found: Any, mirrored: Any, beyond: Any) -> Any:
+    """Add the terms of negative numbers, which are those of positive ones up to some with the sign of an odd x.
+
+    Beside a half the large terms cancel, so that those beyond are added last.
+    """
+    found = where(q < 0, where(floor(x / 2) * 2 == x, found + mirrored - beyond, found - mirrored + beyond), found)
     found = where(x == math.inf, q**-x, where(q == math.inf, 0.0, found))
     found = where((x > 1) & ((q > 0) | (floor(x) == x)), found, math.nan)
     poles = (q <= 0) & (floor(q) == q)
