@@ -171,6 +171,9 @@ def where(condition: Array, x: Array, y: Array, *, out: Array) -> None:
     """
     if np.may_share_memory(out, x) or np.may_share_memory(out, condition):
         np.copyto(out, np.where(condition, x, y))
+    elif np.may_share_memory(out, y):
+        out[...] = y
+        np.copyto(out, x, where=condition)
     else:
         _where_elsewhere(condition, x, y, out=out)
 

@@ -335,3 +335,13 @@ def test_extreme_numbers_tell_zeros_apart_and_pass_over_nan(dtype: str) -> None:
             call(name, *pair).tobytes() == one.tobytes()
             for *pair, one in zip(x.reshape(-1, 1), y.reshape(-1, 1), expected.reshape(-1, 1), strict=True)
         )
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("share", [0.01, 0.99])
+def test_where_takes_the_memory_of_an_operand(place: int, share: float) -> None:
+    rng = np.random.default_rng(3)
+    operands = [rng.random(9000) < share, rng.random(9000) < 0.5, rng.random(9000) < 0.5]
+    expected = np.where(*operands)
+    ta.where(*map(ta.from_dlpack, operands), out=ta.from_dlpack(operands[place]))
+    assert np.array_equal(operands[place], expected)
