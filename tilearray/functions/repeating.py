@@ -81,9 +81,10 @@ def repeat(x: A | HostData, /, repeats: Any, axis: int | None = None) -> A:
     place = None if axis is None else normalize_axis(axis, len(shape), "repeat")
     indexing = x._signature.device.backend.indexing
     if indexing is not None:
-        sizes = (x.size * count,) if place is None else _scaled(shape, place, count)
+        size = x.size
+        sizes = (size * count,) if place is None else _scaled(shape, place, count)
         signature = dense_signature(sizes, x.dtype, CPU, "repeat")
-        times = count if x.size else 0  # of no elements NumPy refuses more copies than it can count
+        times = count if size else 0  # of no elements NumPy refuses more copies than it can count
         return over(indexing.repeat(CPU.backend.elements(x), times, place).ravel(), signature, x.__class__)
     last = len(shape) - 1 if place is None else place
     before, after = shape[: last + 1], shape[last + 1 :]

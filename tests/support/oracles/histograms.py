@@ -171,7 +171,7 @@ def check_counts(device: Any, seed: int, count: int, elements: int) -> None:
         kind = "float16" if dtype == "float16" else dtype if dtype.startswith("float") else "float32"
         wide = "float32" if kind == "float16" else kind
         assert bits(ta.to_numpy(counts)) == bits(expected.astype(wide) if "density" in options else expected), told
-        edges = edges.astype(kind) if edges.dtype.kind == "f" else edges
+        edges = edges if isinstance(bins, np.ndarray) else edges.astype(kind)
         assert bits(ta.to_numpy(ours_edges)) == bits(edges), told
         weights = rng.integers(-5, 5, size).astype("int32")
         if not options.get("density"):
@@ -213,7 +213,7 @@ def check_refusals(device: Any) -> None:
         ),
         (lambda: ta.histogram(x, 0), ta.ShapeError, "histogram: `bins` must be positive"),
         (lambda: ta.histogram(x, [2, 1]), ta.ShapeError, "histogram: `bins` must increase monotonically"),
-        (lambda: ta.bincount(x), ta.DTypeError, r"bincount: expected integers of one axis, got float32 of shape"),
+        (lambda: ta.bincount(x), ta.DTypeError, "bincount: expected integers, got float32; write x.astype"),
         (lambda: ta.bincount(ta.asarray([1, -2], device=device)), ta.ShapeError, r"no negative integers, got -2"),
         (lambda: ta.bincount(ta.asarray([1], device=device), minlength=-1), ta.ShapeError, "expected minlength >= 0"),
         (
