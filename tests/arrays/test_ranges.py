@@ -156,3 +156,9 @@ def test_linspace_of_all_kinds_of_limits():
     assert ta.linspace(np.float32(0), ta.asarray(1), 2).tolist() == [0, 1]
     assert ta.linspace(0, math.inf, 2).tolist()[1] == math.inf
     assert ta.linspace(0, 1, 3, dtype="bfloat16").tolist() == [0, 0.5, 1]
+
+
+@pytest.mark.parametrize("ends", [(-(2**62), 2**63 - 1), (0, 2**64 - 1)])
+def test_a_range_longer_than_an_axis_says_so(ends):
+    with pytest.raises(ShapeError, match=r"arange: expected at most 2\*\*63 - 1 bytes, got shape"):
+        ta.arange(*ends)

@@ -114,6 +114,8 @@ ENDLESS: list[Case] = [
     (lambda: ta.concat(itertools.repeat(X)), OperandError, "concat: expected a list or tuple of .* got itertools"),
     (lambda: ta.lexsort(itertools.repeat(X)), OperandError, "lexsort: expected a list or tuple of .* write lexsort"),
     (lambda: ta.tile(X, itertools.repeat(1)), ShapeError, "tile: expected at most 64 repetitions as reps"),
+    (lambda: ta.apply_over_axes(ta.sum, X, itertools.repeat(0)), ShapeError, "apply_over_axes: expected at most 64"),
+    (lambda: X.__dlpack__(dl_device=itertools.repeat(1)), InterchangeError, "__dlpack__: expected dl_device=.*; write"),
 ]
 SIZES: list[Case] = [
     *[

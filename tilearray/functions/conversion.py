@@ -385,7 +385,7 @@ def to_dlpack(x: ArrayBase, stream: Any, max_version: Any, dl_device: Any, copy:
             view = to_numpy(x)
             export = x._export = dlpack.Export(view, view.dtype, fixed=x._buffer.readonly)
         return export.capsule(max_version, dl_device, copy)
-    if dl_device is not None and copy is not False and tuple(dl_device) == dlpack.HOST:
+    if dl_device is not None and copy is not False and dlpack.is_device(dl_device, dlpack.HOST):
         view = to_numpy(x)
         return dlpack.Export(view, view.dtype).capsule(max_version, None, None, dlpack.COPIED)
     if copy:

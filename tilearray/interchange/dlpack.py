@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -101,7 +102,7 @@ class Export:
         """
         if self._as_it_is and dl_device is None and not copy and not flags:
             return self._array.__dlpack__(max_version=max_version)
-        if dl_device is not None and tuple(dl_device) != self._device:
+        if dl_device is not None and not is_device(dl_device, self._device):
             raise InterchangeError(
                 f"__dlpack__: expected dl_device={self._device}, the device of the array, got {shown(dl_device)}; "
                 f"write x.to_device(...) first"
@@ -136,6 +137,15 @@ class Export:
             "__dlpack__: the array is read-only, but torch would still write to its memory; write ta.to_torch(x), or "
             "x.copy(), for a tensor with its own memory"
         )
+
+
+def is_device(given: tuple[int, int], device: tuple[int, int]) -> bool:
+    """Return whether a consumer asks for a device, in any sequence, which may be endless.
+
+    >>> is_device([1, 0], HOST)
+    True
+    """
+    return tuple(islice(given, len(device) + 1)) == device
 
 
 def to_capsule(

@@ -14,7 +14,7 @@ from tilearray.errors import ShapeError
 from tilearray.functions.arguments import as_array
 from tilearray.functions.joining import stack
 from tilearray.functions.manipulation import moveaxis, reshape
-from tilearray.geometry.shapes import as_shape, normalize_axis
+from tilearray.geometry.shapes import as_ints, as_shape, normalize_axis
 from tilearray.numpy_names.through_numpy import exact, float_of, wrapped
 
 AT_ONCE = 1 << 16
@@ -62,7 +62,7 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
     [[[8.0], [8.0], [8.0]]]
     """
     x = as_array("apply_over_axes", a)
-    for axis in [axes] if isinstance(axes, int) else axes:
+    for axis in as_ints(axes, "apply_over_axes", "axes", "axes"):
         place = normalize_axis(axis, x.ndim, "apply_over_axes")
         found = as_array("apply_over_axes", func(x, place))
         if found.ndim == x.ndim - 1:
