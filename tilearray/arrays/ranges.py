@@ -74,7 +74,7 @@ def integers(values: range, dtype: np.dtype, device: Device) -> Array:
         return exact if dtype is dtypes.int64 else astype(exact, dtype, copy=False)
     carrier = dtypes.uint64 if values and max(values[0], values[-1]) > dtypes.iinfo("int64").max else dtypes.int64
     start, step = values.start % 2**64, values.step % 2**64
-    count = max(0, -((first - end) // values.step))  # len refuses more than an axis may have, without our words
+    count = max(0, -((first - end) // values.step))  # `len` raises OverflowError from 2**63 on
     return _filled(stepping(carrier, dtype), count, [start, step], dtype, device)
 
 

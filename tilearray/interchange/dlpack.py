@@ -140,7 +140,7 @@ class Export:
 
 
 def is_device(given: tuple[int, int], device: tuple[int, int]) -> bool:
-    """Return whether a consumer asks for a device, in any sequence, which may be endless.
+    """Return whether the pair that a consumer gives names a device. An endless iterable does not.
 
     >>> is_device([1, 0], HOST)
     True

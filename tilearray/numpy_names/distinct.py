@@ -6,7 +6,7 @@ On a GPU arrays are sorted there. Calls wait for the number of distinct elements
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -308,13 +308,7 @@ def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect"
     Array([1, 2, 3], dtype=int64, device='cpu')
     """
     del kind
-    x = as_array("partition", a)
-    _check_places("partition", x, kth, axis)
-    sorting = sorting_of("partition", x)
-    if sorting is None or not x.size:
-        return sort(x, axis)
-    x, places, place = _partitioned("partition", x, kth, axis)
-    return result(sorting.partition(to_numpy(x), places, place), x)
+    return _partitioned("partition", a, kth, axis, sort)
 
 
 def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Array:
@@ -327,20 +321,20 @@ def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introsele
     Array([1, 2, 0], dtype=int64, device='cpu')
     """
     del kind
-    x = as_array("argpartition", a)
-    _check_places("argpartition", x, kth, axis)
-    sorting = sorting_of("argpartition", x)
+    return _partitioned("argpartition", a, kth, axis, argsort)
+
+
+def _partitioned(function: str, a: Any, kth: Any, axis: int | None, ordered: Callable[..., Array]) -> Array:
+    """Return what NumPy's function of this name returns, or `ordered(a, axis)` where NumPy does not compute."""
+    x = as_array(function, a)
+    _check_places(function, x, kth, axis)
+    sorting = sorting_of(function, x)
     if sorting is None or not x.size:
-        return argsort(x, axis)
-    x, places, place = _partitioned("argpartition", x, kth, axis)
-    return result(sorting.argpartition(to_numpy(x), places, place), x)
-
-
-def _partitioned(function: str, x: Array, kth: Any, axis: int | None) -> tuple[Array, np.ndarray, int]:
-    """Return the array to partition, the places and the axis: all elements in one axis if none is named."""
+        return ordered(x, axis)
     check_kind(function, x.dtype, REAL)
     places = np.asarray(exact(function, kth))
-    return (reshape(x, -1), places, 0) if axis is None else (x, places, normalize_axis(axis, x.ndim, function))
+    rows, place = (reshape(x, -1), 0) if axis is None else (x, normalize_axis(axis, x.ndim, function))
+    return result(getattr(sorting, function)(to_numpy(rows), places, place), rows)
 
 
 def _check_places(function: str, x: Array, kth: Any, axis: Any) -> None:
