@@ -251,9 +251,10 @@ class ReductionKernel:
         numbers = [len(self.stores) + self.steps[read] for read in self.reads]
         sources: list[Operand] = [(i, *slot, loop.shape) for i, slot in zip(numbers, given, strict=True)]
         dtype, (value,) = node.dtypes[0], self.reduced
-        parts = [(part, *_kept(part, axes)) for part in reduction.slices(loop.shape, ANY_ORDER)]
-        are_apart = all(is_first for *_, is_first in parts)
-        elements = math.prod(loop.shape) if are_apart else 0
+        elements = math.prod(loop.shape)
+        parts = [(part, *_kept(part, axes)) for part in _parts_in_any_order(loop)]
+        if not all(is_first for *_, is_first in parts):
+            elements = 0  # one thread: parts have results in common
         arrays = {read for read, (*_, strides, _) in zip(self.reads, sources, strict=True) if strides is not None}
         for place in self.before:
             if arrays.intersection(self.steps[place][2]):
@@ -265,14 +266,14 @@ class ReductionKernel:
 
             def reduce_part(work: tuple[tuple[slice, ...], tuple[slice, ...], bool]) -> None:
                 part, results, is_first = work
-                shape = tuple([each.stop - each.start for each in part])
                 values: dict[int, Any] = {
                     read: view[part] if view.ndim else view  # a number has no axes
                     for read, view in zip(self.reads, views, strict=True)
                 }
+                like = next(values[read] for read in self.reads if read in arrays)
                 for place in self.before:
                     function, kind, arguments = self.steps[place]
-                    values[place] = np.empty(shape if place in arrays else (), kind)
+                    values[place] = np.empty_like(like, kind) if place in arrays else np.empty((), kind)
                     function(*[values[argument] for argument in arguments], out=values[place])
                 some = reduction.reduced(ufunc, values[value], axes, dtype)
                 if not is_first:
@@ -358,6 +359,16 @@ def _usually_launched(
             always(operands)
 
     return run
+
+
+def _parts_in_any_order(loop: Any) -> Iterator[tuple[slice, ...]]:
+    """Yield parts of a loop in the order of memory: of columns, some rows of all."""
+    if loop.neighbours:
+        yield from reduction.slices(loop.shape, ANY_ORDER)
+        return
+    *slow, fast, last = loop.shape
+    for *slower, along, kept in reduction.slices((*slow, last, fast), ANY_ORDER):
+        yield (*slower, kept, along)
 
 
 def _kept(part: tuple[slice, ...], axes: tuple[int, ...]) -> tuple[tuple[slice, ...], bool]:
