@@ -405,9 +405,14 @@ def _assigns(function: Function) -> bool:
 def _whole(node: reduction.Reduce, steps: list[Any], value: int, loop: Any) -> tuple[Function, int] | None:
     """Return ``run(view, out=out)``, which reduces all at once, and the input that it reads; or None."""
     ufunc, dtype = node.combine.whole, node.dtypes[0]
-    if ufunc is None or dtype.kind not in node.combine.in_any_order:
+    axes = (*range(loop.kept, len(loop.shape) - 2), len(loop.shape) - 1)
+    if ufunc is None:
         return None
-    axes, reduce = (*range(loop.kept, len(loop.shape) - 2), len(loop.shape) - 1), ufunc.reduce
+    if dtype.kind not in node.combine.in_any_order:
+        count = math.prod([loop.shape[axis] for axis in axes])
+        if ufunc is not np.add or dtype != np.float64 or not _are_small_integers(steps[value], count):
+            return None
+    reduce = ufunc.reduce
     source = _through(steps, value, "widens")
     is_one = math.prod((*loop.shape[: loop.kept], loop.shape[-2])) == 1  # only then NumPy counts without a copy
     if is_one and ufunc is np.add and isinstance(counted := _counted(steps, value), int):
@@ -419,6 +424,12 @@ def _whole(node: reduction.Reduce, steps: list[Any], value: int, loop: Any) -> t
     if ufunc in (np.logical_and, np.logical_or) and isinstance(source := _through(steps, value, "tests"), int):
         return (lambda view, *, out: reduce(view, axes, None, out)), source
     return None
+
+
+def _are_small_integers(step: Any, count: int) -> bool:
+    """Whether a step makes integers, cast to float64, of which it adds up a number exactly, so in any order."""
+    source = getattr(step[0], "source", None) if isinstance(step, tuple) else None
+    return source is not None and source.kind in "biu" and count << 8 * source.itemsize <= 2**53
 
 
 def _counted(steps: list[Any], value: int) -> int | None:
@@ -573,6 +584,7 @@ def _cast(source: np.dtype, target: np.dtype, *rounding: Any) -> Callable[..., A
 
     function: Any = assign if not rounding and assigns(convert) else cast
     function.assigns = function is assign
+    function.source = source
     function.of_bools = source == np.bool_
     if not rounding and source.kind in "biufc" and target == np.bool_:
         function.kind = "tests"
