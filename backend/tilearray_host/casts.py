@@ -11,21 +11,22 @@ rounding to odd", 2008).
 source to target                 method
 ===============================  ================================================================================
 complex to real                  an error, except to bool
-any float to an integer          toward zero; out of range saturates, NaN is 0. NumPy's cast of values in range, else
-                                 of clipped ones. For signed integers of 32 and 64 bits the processor says whether a
-                                 value is out of range, else the extremes do. To 8 and 16 bits, rows with gaps between
-                                 them go through int32, which is clipped, and elements with gaps are always clipped
+float32 or float64 to an         toward zero; out of range saturates, NaN is 0. NumPy's cast of values in range, else
+  integer                        of clipped ones. For signed integers of 32 and 64 bits the processor says whether a
+                                 value is out of range, else the extremes do. To 8 and 16 bits, many floats and elements
+                                 with gaps are always clipped, and rows of float64 with gaps go through int32
+bfloat16 to an integer           the same; ml_dtypes' cast of values in range
 8-bit floats, and integers of    a table of the 256 results
-  8 bits to narrow floats
+  8 bits to 8-bit floats
 bfloat16 and float16 to 8-bit    a table of the 65,536 results, from `TABLED` elements on
-  floats
+  floats, float16 to integers
 float32 to 8-bit floats          the table of bfloat16, after rounding to odd; fewer elements by ml_dtypes
 float32 to float16               integer arithmetic on the bits, from `MANY` elements on: NumPy takes 40 ns for each
                                  value that is out of range or subnormal
-float64 to bfloat16              NumPy's float32, then ml_dtypes; again, as below, where float32 lies on a tie
+float64, or 32- or 64-bit        NumPy's float32, then ml_dtypes; again, as below, where float32 lies on a tie. NumPy's
+  integer, to bfloat16           own cast of integers that float32 holds. The other narrow floats overflow long before
+                                 2**24, so ml_dtypes' own cast of integers is exact enough
 float64 to an ml_dtypes float    float32 rounded to odd, then ml_dtypes
-32- or 64-bit integer to         float64 (rounded to odd, if it must round), then as above; the other narrow floats
-  bfloat16                       overflow long before 2**24, so ml_dtypes' own cast is exact enough
 anything to float8_e8m0fnu       as above, then a correction: ml_dtypes rounds all between 2**-127 and 2**-126 up
 float8_e8m0fnu to float8/4       through float32, exactly: ml_dtypes has no direct cast
 all other pairs                  NumPy and ml_dtypes themselves; tests/host/test_casts.py verifies them
@@ -281,27 +282,32 @@ def odd_float32(x: Array) -> Array:
     return near
 
 
+def _narrow_to_integer(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
+    """Cast floats of up to 16 bits: as ml_dtypes does if all of 16 bits are in range, else through float32."""
+    if x.itemsize != 2 or not x.flags.forc:
+        return _CASTERS[_FLOAT32, dtype](x.astype(_FLOAT32), dtype, out)
+    if _in_range(x, dtype):
+        return _native(x, dtype, out)
+    clip = _clipped_small if dtype.itemsize <= 2 and _gives_zero(_FLOAT32, dtype) else _clipped
+    return clip(x.astype(_FLOAT32), dtype, out)
+
+
 def _to_integer(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     """Cast as NumPy does if every value is in range, which one or two passes find out; else clip."""
-    wide = x if x.dtype.itemsize >= 4 else x.astype(_FLOAT32)
-    return _native(wide, dtype, out) if _in_range(wide, dtype) else _clipped(wide, dtype, out)
+    return _native(x, dtype, out) if _in_range(x, dtype) else _clipped(x, dtype, out)
 
 
 def _to_small_integer(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
-    """The same, to 8 or 16 bits. Rows with gaps between them are read only once, as int32."""
-    wide = x if x.dtype.itemsize >= 4 else x.astype(_FLOAT32)
-    if wide.flags.forc:
-        return _native(wide, dtype, out) if _in_range(wide, dtype) else _clipped_small(wide, dtype, out)
-    by_int32 = wide.itemsize in wide.strides and _says_invalid(wide.dtype, _INT32)
-    return _through_int32(wide, dtype, out) if by_int32 else _clipped_small(wide, dtype, out)
+    """The same, to 8 or 16 bits, if the passes over elements without gaps read a cache. Others are read only once."""
+    if x.flags.forc and (dtype.kind == "u" or x.nbytes < CACHED):
+        return _native(x, dtype, out) if _in_range(x, dtype) else _clipped_small(x, dtype, out)
+    by_int32 = x.itemsize == 8 in x.strides and not x.flags.forc and _says_invalid(x.dtype, _INT32)
+    return _through_int32(x, dtype, out) if by_int32 else _clipped_small(x, dtype, out)
 
 
 def _clipped_small(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
-    """Clip to integers, which every float holds, and cast as NumPy does, which gives 0 for NaN."""
-    piece = take(x.nbytes)
-    result = _native(x.clip(*_limits(x.dtype, dtype), np.ndarray(x.shape, x.dtype, piece)), dtype, out)
-    give_back(piece)
-    return result
+    """Clip to integers, which every float holds, and cast as NumPy does, which gives 0 for NaN: some at a time."""
+    return x.clip(*_limits(x.dtype, dtype), np.empty_like(x, dtype) if out is None else out, casting="unsafe")
 
 
 def _through_int32(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
@@ -354,30 +360,29 @@ def _outside(source: np.dtype[Any], target: np.dtype[Any]) -> tuple[np.dtype[Any
     bits, is_signed = target.itemsize * 8, target.kind == "i"
     unsigned, signed = (np.dtype(f"{kind}{source.itemsize}") for kind in "ui")
     limits = (2 ** (bits - 1), -(2 ** (bits - 1)) - 1) if is_signed else (2**bits, 2**bits)
-    above, below = (source.type(limit).view(unsigned) for limit in limits)
+    with np.errstate(over="ignore"):  # float16 has no numbers above the range of 16 bits
+        above, below = (source.type(float(limit)).view(unsigned) for limit in limits)
     return unsigned, signed, above, below
 
 
 def _to_integer_strictly(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     """Cast as NumPy does; if the processor says that a value was out of range, clip. `out` may be the memory of x."""
-    wide = x if x.dtype.itemsize >= 4 else x.astype(_FLOAT32)
-    if out is not None and np.may_share_memory(wide, out):
-        return _clipped(wide, dtype, out)
-    return _to_integer_elsewhere(wide, dtype, out)
+    if out is not None and np.may_share_memory(x, out):
+        return _clipped(x, dtype, out)
+    return _to_integer_elsewhere(x, dtype, out)
 
 
 def _to_integer_elsewhere(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     """The same, to memory that x does not have."""
-    wide = x if x.dtype.itemsize >= 4 else x.astype(_FLOAT32)
     before = get_state()
     try:
         set_state(STRICT)
-        return _native(wide, dtype, out)
+        return _native(x, dtype, out)
     except FloatingPointError:
         pass
     finally:
         set_state(before)
-    return _clipped(wide, dtype, out)
+    return _clipped(x, dtype, out)
 
 
 @cache
@@ -403,13 +408,15 @@ def _says_invalid(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
     return True
 
 
-def _clipped(wide: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
+def _clipped(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     """Clip, then truncate. If the float cannot hold the largest integer, clip at the next power of two instead."""
     bits, signed = dtype.itemsize * 8, dtype.kind == "i"
     low, above = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if signed else (0, 2**bits)
-    exact = bits <= (16 if wide.dtype == _FLOAT32 else 32)
-    clipped = np.asarray(wide.clip(wide.dtype.type(low), wide.dtype.type(above - exact)))
+    exact = bits <= (16 if x.dtype == _FLOAT32 else 32)
+    clipped = np.asarray(x.clip(x.dtype.type(low), x.dtype.type(above - exact)))
     result = _native(clipped, dtype, out)
+    if x.size and np.maximum.reduce(clipped, axis=None) < above:  # no NaN
+        return result
     if (nan := np.isnan(clipped)).any():
         np.copyto(result, 0, where=nan)
     if not exact and (beyond := clipped == above).any():
@@ -417,6 +424,12 @@ def _clipped(wide: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     return result
 
 
+CACHED = 2**20
+"""The bytes up to which a second pass over floats takes less time than to clip all of them."""
+EXACT = 2**24
+"""float32 holds all integers up to it."""
+FEW = 64
+"""One of so many elements takes less time alone than a comparison of all."""
 MANY = 4096
 """The elements from which a cast to float16 works on the bits."""
 
@@ -459,11 +472,16 @@ def _to_float16(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
 
 
 def _to_bfloat16(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
-    """Cast float64 through float32; a value that float32 rounds to a tie of bfloat16 is cast through odd float32."""
+    """Cast float64 or long integers through float32, or odd float32 where the former may be a rounded tie."""
+    if x.dtype.kind != "f" and x.size and np.maximum.reduce(x, None) <= EXACT and np.minimum.reduce(x, None) >= -EXACT:
+        return _native(x, dtype, out)
     near = x.astype(_FLOAT32)
-    ties = (near.view(np.uint32) & 0xFFFF) == 0x8000
-    if ties.any() and (inexact := ties & (near != x)).any():
-        near[inexact] = odd_float32(x[inexact])
+    ties = np.asarray((near.view(np.uint32) & 0xFFFF) == 0x8000)
+    if np.count_nonzero(ties) > x.size // FEW:
+        ties &= near != x if x.dtype.kind == "f" else np.abs(near) >= EXACT
+    if ties.any():
+        places = np.nonzero(ties) if ties.ndim else ties
+        near[places] = odd_float32(x[places])
     return _native(near, dtype, out)
 
 
@@ -545,7 +563,10 @@ def is_tabled(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
     """Whether a pair is cast by a table."""
     narrow = _is_ml(target) and target.itemsize == 1
     if source.itemsize == 1:
-        return source != target and _kind(source) != "b" and _kind(target) != "b" and (_is_ml(source) or _is_ml(target))
+        by_itself = "b" in (_kind(source), _kind(target)) or (_kind(source) in "iu" and target == _BFLOAT16)
+        return source != target and not by_itself and (_is_ml(source) or _is_ml(target))
+    if source == np.float16 and _kind(target) in "iu":
+        return True
     return narrow and source.itemsize == 2 and _kind(source) == "f"
 
 
@@ -556,20 +577,19 @@ def _choose(source: np.dtype[Any], target: np.dtype[Any]) -> Caster:
     if kinds[0] == "c" and kinds[1] != "c":
         return _refuse
     if kinds in ("fi", "fu"):
-        wide = source if source.itemsize >= 4 else _FLOAT32
-        if target.itemsize <= 2 and _gives_zero(wide, target):
+        if source.itemsize < 4:
+            return _narrow_to_integer
+        if target.itemsize <= 2 and _gives_zero(source, target):
             return _to_small_integer
-        strict = target.kind == "i" and target.itemsize >= 4 and _says_invalid(wide, target)
+        strict = target.kind == "i" and target.itemsize >= 4 and _says_invalid(source, target)
         return _to_integer_strictly if strict else _to_integer
     if target == _FLOAT8_E8M0:
         return _to_scale
     if target == np.float16 and source == _FLOAT32:
         return _to_float16
-    if target == _BFLOAT16 and source == _FLOAT64:
+    if target == _BFLOAT16 and (source == _FLOAT64 or (kinds[0] in "iu" and source.itemsize >= 4)):
         return _to_bfloat16
     if _is_ml(target) and source in (_FLOAT64, _FLOAT8_E8M0):
-        return _through_odd
-    if target == _BFLOAT16 and kinds[0] in "iu" and source.itemsize >= 4:
         return _through_odd
     return _native
 
@@ -589,7 +609,7 @@ def block_of(convert: Caster) -> float:
 
 _BLOCKS: dict[Caster, float] = {
     **dict.fromkeys((_native, _to_integer_strictly, _to_integer_elsewhere), math.inf),
-    **dict.fromkeys((_to_integer, _to_small_integer), 2**18),  # most arrays are in range, and make none
+    **dict.fromkeys((_narrow_to_integer, _to_integer, _to_small_integer), 2**18),  # most make none
 }
 
 

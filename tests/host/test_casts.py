@@ -17,7 +17,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tilearray_host.casts import cast, caster, dtype_named, scalar
+from tilearray_host.casts import cast, caster, dtype_named, odd_float32, scalar
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -440,6 +440,30 @@ def test_a_table_has_the_bits_of_the_method_that_fills_it(source: str, target: s
     cast(matrix, dtype_of(target), out.view(dtype_of(target))[:, :, ::2])
     assert np.array_equal(out[1, :, ::2], want.reshape(256, 256))
     assert not out[:, :, 1::2].any()
+
+
+@pytest.mark.parametrize("target", INTEGERS)
+def test_a_table_has_the_integers_of_float16(target: str) -> None:
+    every = np.arange(65536).astype(np.uint16).view(np.float16)
+    want = np.concatenate([cast(every[low : low + 64], dtype_of(target)) for low in range(0, 65536, 64)])
+    assert np.array_equal(cast(every, dtype_of(target)), want)
+
+
+@pytest.mark.parametrize("every", [1, 200])
+@pytest.mark.parametrize("source", ["int32", "uint32", "int64", "uint64", "float64"])
+def test_few_and_many_values_beside_a_tie_of_bfloat16_round_once(source: str, every: int) -> None:
+    bits = 31 if source in ("int32", "uint32") else 53 if source == "float64" else 62
+    exponents = np.arange(9, bits)
+    ties = (2.0**exponents * (1 + 2.0**-8 + 2.0**-7 * (exponents % 3))).astype(source)
+    beside = np.concatenate([ties + ties.dtype.type(step) for step in range(3)] + [ties - ties.dtype.type(1)])
+    x = np.full(len(beside) * every, 3, source)
+    x[::every] = beside
+    signs = (1, -1) if x.dtype.kind != "u" else (1,)
+    for values in (x, x.reshape(2, -1).T, *(x[at] for at in range(0, len(x), every))):
+        for sign in signs:
+            some = values * values.dtype.type(sign)
+            want = odd_float32(some).astype(ml_dtypes.bfloat16)
+            assert np.array_equal(cast(np.asarray(some), dtype_of("bfloat16")).view(np.uint16), want.view(np.uint16))
 
 
 @pytest.mark.parametrize(("source", "target"), [("float32", "int32"), ("float64", "int64"), ("float64", "uint64")])

@@ -27,6 +27,16 @@ def test_elements_other_than_zero_are_counted(dtype):
     assert np.array_equal(np.asarray(ta.count_nonzero(x, axis=0)), np.count_nonzero(values, axis=0))
 
 
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_integers_have_the_sums_of_their_floats(dtype, axis):
+    """Sums of small integers are exact, and those of long ones depend on the order."""
+    limits = (0, 1) if dtype == "bool" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    values = np.random.default_rng(0).integers(*limits, (300, 70), "uint64" if limits[0] == 0 else "int64", True)
+    x = ta.asarray(values.astype(dtype), device="cpu")
+    assert np.array_equal(ta.sum(x, axis=axis, dtype="float64"), ta.sum(ta.astype(x, "float64"), axis=axis))
+
+
 def test_sums_in_narrow_dtypes_wrap():
     assert int(ta.sum(ta.ones(300, dtype="bool", device="cpu"), dtype="uint8")) == 300 % 256
     assert float(ta.sum(ta.ones(300, dtype="bool", device="cpu"), dtype="float32")) == 300
