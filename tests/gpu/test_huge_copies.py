@@ -64,6 +64,7 @@ def test_copies_of_permuted_arrays(name: str, dtype: str) -> None:
         ta.add(written, read, out=written)
         box(target, shape[::-1], out_pitches, start)[...] *= 2
         assert ta.to_numpy(ours).tobytes() == target.tobytes(), (name, dtype, start, "added")
+        del ours, read, written  # the next round needs their memory
 
 
 @pytest.mark.whole_gpu

@@ -92,6 +92,17 @@ def test_8_bit_floats_are_made_by_an_instruction_where_there_is_one(target: str,
         assert bool(code.count(r"cvt\S*\.e[45]m[32]\S*")) == (out == target and arch >= 89)
 
 
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
+def test_a_number_stays_a_number_when_it_is_decoded(dtype: str) -> None:
+    """Triton 3.6 takes no block of one element as a condition."""
+    kernel = flat_kernel("pow", dtype, 0, semantics="triton")
+    condition = "    if y == 2:"
+    assert kernel.source.text.count(condition) == 1
+    text = kernel.source.text.replace(condition, f'    tl.static_assert(len(y.shape) == 0, "a block")\n{condition}')
+    code = compiled(kernel._replace(source=kernel.source._replace(text=text)))
+    assert code.cubin[:4] == b"\x7fELF"
+
+
 def test_triton_does_not_hash_its_library_for_our_kernels() -> None:
     """Which takes two thirds of the first compilation; for others' kernels it does, and all its names are its own."""
     code = f"""

@@ -131,7 +131,7 @@ def float32_to_bits8(
     normal = (rounded >> cut) - ((127 - bias) << mantissa)
     # Results below the least normal number: adding 2**k leaves the rounded significand in the low bits.
     shifter: tl.constexpr = (127 + 23 - mantissa - bias + 1) << 23
-    moved = magnitude.to(tl.float32, bitcast=True) + tl.full([1], shifter, tl.uint32).to(tl.float32, bitcast=True)
+    moved = magnitude.to(tl.float32, bitcast=True) + tl.full([], shifter, tl.uint32).to(tl.float32, bitcast=True)
     small = moved.to(tl.uint32, bitcast=True) - shifter
     least: tl.constexpr = (127 - bias + 1) << 23
     code = tl.where(magnitude < least, small, normal)
@@ -185,7 +185,7 @@ def bits8_to_float32(code, mantissa: tl.constexpr, bias: tl.constexpr, largest: 
     normal = (magnitude << (23 - mantissa)) + ((127 - bias) << 23)
     # A subnormal code is an integer times 2**(1 - bias - mantissa).
     scale: tl.constexpr = (127 + 1 - bias - mantissa) << 23
-    small = magnitude.to(tl.float32) * tl.full([1], scale, tl.uint32).to(tl.float32, bitcast=True)
+    small = magnitude.to(tl.float32) * tl.full([], scale, tl.uint32).to(tl.float32, bitcast=True)
     value = tl.where(magnitude < (1 << mantissa), small.to(tl.uint32, bitcast=True), normal)
     value = tl.where(magnitude > largest, 0x7FC00000, value)
     value = tl.where(magnitude == infinity, 0x7F800000, value)
