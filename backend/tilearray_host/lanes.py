@@ -3,9 +3,10 @@
 `tilearray.geometry.reduction` lays down the order. A part is some segments of some results: its lanes are reduced,
 their halves are combined, and the results are stored. There are three ways to the lanes of a part:
 
-- If one ufunc reduces elements as they are, or widened, it reads a view of the operand.
-- If chunks of rows are short, such elements are copied first: a chunk of many rows becomes one row. NumPy reads whole
-  rows of the operand then, and combines without a beginning for each chunk.
+- If one ufunc reduces elements as they are, or widened, it reads a view of the operand. If chunks of rows are short, a
+  call combines one chunk of many rows.
+- If chunks of rows are shorter than `SHORT`, or few, such elements are copied first: a chunk of many rows becomes one
+  row. NumPy reads whole rows of the operand then, and combines without a beginning for each chunk.
 - Else `tilearray_host.blocks` computes the values of some elements first, block after block.
 
 A loop has many parts of few shapes. What depends on the shape alone is a `Part`, and its `Memory` is kept for the next
@@ -107,8 +108,10 @@ class Bound:
         Whether it reduces them where they are.
     is_short : bool
         Whether chunks are short.
+    by_chunks : bool
+        Whether it adds one chunk of many results after the other, since those are short.
     are_copied : bool
-        Whether it reduces a copy of them, whose rows are the chunks of many results, since those are short.
+        Whether it reduces a copy of them, whose rows are the chunks of many results, since those are shorter, or few.
     in_lines : bool
         Whether values are computed, or copied, for whole lines.
     """
@@ -120,7 +123,9 @@ class Bound:
         self.in_lines = walk.neighbours and not walk.outer and reduce.ufunc is not None
         self.in_lines = self.in_lines and (casts_last or walk.lanes <= LINE)
         self.is_short = walk.lanes <= (2 * SHORT if casts_last else SHORT)
-        self.are_copied = as_it_is and self.in_lines and self.is_short
+        chunks = walk.segments.chunks if walk.segments.inner > 1 else walk.last[0]
+        self.by_chunks = as_it_is and self.in_lines and self.is_short and walk.lanes >= SHORT and chunks > 1
+        self.are_copied = as_it_is and self.in_lines and self.is_short and not self.by_chunks
         self.as_it_is = as_it_is and not self.are_copied and (not walk.outer or is_one_chunk)
         is_long = walk.neighbours and walk.lanes > LINE
         is_light = casts_last or self.are_copied or is_long
@@ -333,7 +338,7 @@ class Memory:
         only = part.jobs[0]
         if bound.as_it_is or len(part.jobs) > 1 or math.prod(only.steps) > 1 or reduce.start is not None:
             shapes = [(len(group), *part.lanes) for group in reduce.groups]
-            empty = empty_lanes if walk.neighbours else np.empty
+            empty = empty_lanes if walk.neighbours and not bound.by_chunks else np.empty
             self.lanes = [empty(shape, dtype) for shape, dtype in zip(shapes, self._dtypes, strict=True)]
         else:  # the values of the only step are the lanes
             block = Block(nodes, reduce, walk.lane_axis, only, 0, bound.is_short, bound.are_copied)
@@ -345,7 +350,7 @@ class Memory:
         for job in () if self._work else part.jobs:
             views = slice(read, read := read + len(job.whole) + len(job.rest))
             if bound.as_it_is:
-                self._work.append(self._as_it_is(job, read - 1, walk))
+                self._work.append(self._as_it_is(job, read - 1, walk, bound.by_chunks))
                 continue
             before = 1 if job.continues or reduce.start is not None else 0
             shape = (before, *job[1:3], *job[4:7], tuple([view.shape for view in (*job.whole, *job.rest)]))
@@ -383,7 +388,7 @@ class Memory:
         for each, store in zip((out,) if isinstance(out, np.ndarray) else out, self._stores):
             each[...] = values[store]
 
-    def _as_it_is(self, job: Job, last: int, walk: Walk) -> Callable[[Sequence[Any]], None]:
+    def _as_it_is(self, job: Job, last: int, walk: Walk, by_chunks: bool) -> Callable[[Sequence[Any]], None]:
         """Return the work of some segments whose elements are reduced as they are. `last` is their last view."""
         ufunc = self._ufunc
         (lanes,), (dtype,), (identity,) = self.lanes, self._dtypes, self._identities
@@ -391,11 +396,21 @@ class Memory:
         rest, others = target[(..., slice(0, job.size), *after)], target[(..., slice(job.size, None), *after)]
         reduce = ufunc.reduce
 
-        def chunks(given: Sequence[Any]) -> None:  # NumPy would begin with 0.0, and lose -0.0
-            reduce(given[last], 0, dtype, target, False, identity)
+        def at_once(x: Any) -> None:  # from the first chunk on: NumPy would begin with 0.0, and lose -0.0
+            reduce(x, 0, dtype, target, False, None)
+
+        def by_chunk(x: Any) -> None:
+            ufunc(x[0], x[1], target, dtype=dtype)
+            for chunk in x[2:]:
+                ufunc(target, chunk, target)
+
+        combine = by_chunk if by_chunks and job.whole and job.whole[0].shape[0] > 1 else at_once
+
+        def chunks(given: Sequence[Any]) -> None:
+            combine(given[last])
 
         def chunks_and_rest(given: Sequence[Any]) -> None:
-            reduce(given[last - 1], 0, dtype, target, False, identity)
+            combine(given[last - 1])
             ufunc(rest, given[last][0], rest)
 
         def only_rest(given: Sequence[Any]) -> None:
@@ -517,7 +532,8 @@ def _folds(lanes: Array, walk: Walk, identity: Any) -> tuple[list[Fold], Array]:
     """
     found: list[Fold] = []
     memory: list[Array] = []
-    along = lanes.swapaxes(-3, -2) if walk.neighbours else lanes.swapaxes(-1, -2)
+    is_swapped = walk.neighbours and not lanes.flags.c_contiguous
+    along = lanes.swapaxes(-3, -2) if is_swapped else lanes if walk.neighbours else lanes.swapaxes(-1, -2)
     while (count := along.shape[-1]) > 1 and not walk.neighbours:
         half = (1 << (count - 1).bit_length()) // 2
         low = along[..., : count - half]
@@ -542,7 +558,7 @@ def _folds(lanes: Array, walk: Walk, identity: Any) -> tuple[list[Fold], Array]:
             found.append((along[..., ::2], along[..., 1::2], halves))
             along = halves
     results = along[..., 0]
-    return found, results.swapaxes(-2, -1) if walk.neighbours else results
+    return found, results.swapaxes(-2, -1) if is_swapped else results
 
 
 _KEEPERS: deque[tuple[Spare, int]] = deque()

@@ -10,6 +10,7 @@ import copy
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -183,15 +184,15 @@ class ReductionKernel:
         elements = math.prod(loop.shape)
         known = list(parts()) if elements <= SMALL else None
 
+        def reduced(operands: Sequence[Any], work: Work) -> None:
+            reduce, given, stored = work
+            out = [_viewed(operands, *view) for view in stored]
+            reduce(*[_viewed(operands, *view) for view in given], out=out if several else out[0])
+
         def run(operands: Sequence[Any]) -> None:
-            def reduced(work: Work) -> None:
-                reduce, given, stored = work
-                out = [_viewed(operands, *view) for view in stored]
-                reduce(*[_viewed(operands, *view) for view in given], out=out if several else out[0])
+            in_threads(partial(reduced, operands), parts() if known is None else known, elements)
 
-            in_threads(reduced, parts() if known is None else known, elements)
-
-        return run
+        return run if known is None or len(known) > 1 else lambda operands: reduced(operands, known[0])
 
     def _work(self, bound: Bound, slots: list[Slot]) -> Iterator[Work]:
         """Yield for each part ``run(*given, out=out)``, what it is given, and where it stores."""

@@ -29,6 +29,7 @@ SHAPES = (
     ((300, 3), (1,)),
     ((3, 300), (0,)),
     ((40, 100), (1,)),
+    ((20, 2500), (1,)),
 )
 VIEWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "whole": lambda x: x,
