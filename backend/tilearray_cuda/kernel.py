@@ -201,8 +201,9 @@ def compile_kernel(device: Any, expression: Any, loop_class: Any, aligned: tuple
 def fixed_by_loop(schedule: Schedule, arguments: Any) -> Callable[[Any], bytes]:
     """Return the function of a loop that packs extents, strides and the number of programs."""
     strides = tuple([(position, axis) for _, position, axis in schedule.open_strides()])
-    walks = schedule.spec.has_node("reduce", "scan", "total", "count", "slot", "bins", "marks", "digits", "rank")
-    others = tuple([attribute for _, attribute in schedule.loop_arguments()]) if walks else None
+    walks = ("reduce", "scan", "total", "count", "starts", "slot", "bins", "marks", "digits", "rank")
+    has_segments = schedule.spec.has_node(*walks)
+    others = tuple([attribute for _, attribute in schedule.loop_arguments()]) if has_segments else None
     bind = call_source.fixed_written_out(schedule.spec.rank, strides, schedule.programs(), others)
     return bind(arguments.pack_fixed, arguments.block, arguments.fix)
 

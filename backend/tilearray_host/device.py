@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class HostDevice:
     """The host's backend. NumPy reports index errors itself, and has no approximations."""
 
-    lists = index_errors = factors = transforms = collectives = None
+    lists = index_errors = numbers = factors = transforms = collectives = None
     indexing = indexing
     sorting = sorting
     linear_algebra, products = products, None

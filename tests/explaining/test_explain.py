@@ -184,13 +184,14 @@ def test_selections_and_coordinates_are_written_as_text():
     chosen = builder.array(np.dtype("bool"))
     bits = builder.memory(np.dtype("int32"))
     nodes = [builder.node("count", chosen), builder.node("slot", chosen), builder.node("coordinate", 1)]
-    nodes.append(builder.node("slot", None, bits))
-    graph = builder.build(nodes, [np.dtype("int32"), *[np.dtype("int64")] * 3])
+    nodes += [builder.node("starts", bits), builder.node("slot", None, bits)]
+    graph = builder.build(nodes, [np.dtype("int32"), *[np.dtype("int64")] * 4])
     assert graph_lines(graph) == [
         "out0: int32 = count of x0",
         "out1: int64 = slot of x0",
         "out2: int64 = index along axis 1",
-        "out3: int64 = slot by the bits of x1",
+        "out3: int64 = sum of the counts of x1",
+        "out4: int64 = slot by the bits of x1",
     ]
 
 

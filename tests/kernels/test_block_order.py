@@ -12,10 +12,11 @@ from support.interpreter.threads_of_ptx import run_in_threads
 
 from tilearray_cuda.kernels.block_order import (
     DIGITS,
+    LISTED,
     count_function,
+    list_functions,
     order_function,
     place_text,
-    rank_function,
     warps_of,
 )
 
@@ -85,17 +86,20 @@ def test_shared_memory_is_less_than_a_block_has_without_asking(size):
     assert size % (32 * warps_of(size)) == 0
 
 
-@given(st.sampled_from([256, 512]), st.sampled_from([0.0, 0.01, 0.5, 0.99, 1.0]), st.integers(0, 2**32))
-def test_ranks_count_chosen_elements(size, share, seed):
-    chosen = np.random.default_rng(seed).random(size) < share
-    words = np.packbits(chosen, bitorder="little").view(np.int32).repeat(32)
-    asm, pack = assembly(rank_function(size))
-    rank, total = run_in_threads(asm, 2, pack, [words, np.arange(size, dtype=np.int32)])
-    np.testing.assert_array_equal(rank, np.cumsum(chosen) - chosen)
+@given(st.sampled_from([0.0, 0.001, 0.01, 0.24, 0.26, 0.5, 0.99, 1.0]), st.integers(0, 2**32))
+def test_lists_have_the_chosen_elements_in_order(share, seed):
+    chosen = np.random.default_rng(seed).random(LISTED) < share
+    words = np.packbits(chosen, bitorder="little").view(np.int32)
+    (make, pack), (read, pack_of_places) = map(assembly, list_functions())
+    assert pack == pack_of_places == 1
+    total, listed = run_in_threads(make, 2, pack, [words, np.arange(32, dtype=np.int32)])
     assert (total == chosen.sum()).all()
+    places = np.arange(256, dtype=np.int32)
+    found = [run_in_threads(read, 1, pack, [places + k, places * 0 + listed[0]])[0] for k in range(0, LISTED, 256)]
+    np.testing.assert_array_equal(np.concatenate(found)[: total[0]], np.flatnonzero(chosen))
 
 
-def test_ranks_of_other_distributions_stop_the_kernel():
-    asm, pack = assembly(rank_function(512))
+def test_lists_of_other_distributions_stop_the_kernel():
+    asm, pack = assembly(list_functions()[0])
     with pytest.raises(AssertionError, match="a trap"):
-        run_in_threads(asm, 2, pack, [np.zeros(512, np.int32), np.arange(512, dtype=np.int32) ^ 32])
+        run_in_threads(asm, 2, pack, [np.zeros(32, np.int32), np.arange(32, dtype=np.int32) ^ 1])

@@ -40,7 +40,7 @@ def test_launches_and_plans(process):
 
 
 def _count() -> None:
-    """A selection is two launches, of which one counts; if nothing is chosen, one."""
+    """A selection is three launches, of which two count; if nothing is chosen, two."""
     from support.interpreter.emulated_gpu import emulated_device
 
     import tilearray as ta
@@ -48,9 +48,9 @@ def _count() -> None:
     device = emulated_device()
     x = ta.arange(10, device=device)
     for act, launches in [
-        (lambda: x[x > 4], 3),
-        (lambda: ta.nonzero(x), 2),
-        (lambda: x[x > 40], 2),
+        (lambda: x[x > 4], 4),
+        (lambda: ta.nonzero(x), 3),
+        (lambda: x[x > 40], 3),
         (lambda: x[np.arange(10) > 4], 1),
     ]:
         for _ in range(2):
@@ -77,13 +77,14 @@ def _sources(operation: Any, given: tuple[str, ...], shape: tuple[int, ...], str
     merges = operation.axes is None
     loops = [
         make_selection(shape, [nowhere], [walked[place] for place in halves.first_reads]),
+        make_selection(shape, [nowhere], [nowhere]),
         make_selection(
             shape, [nowhere] * (len(whole.outputs) + 1), [walked[place] for place in halves.second_reads], merges=merges
         ),
     ]
     return [
         source_of(choose.schedule_of(make_spec(half, choose.loop_class(loop), (True,) * len(loop.strides)), 90))
-        for half, loop in zip(halves[:2], loops, strict=True)
+        for half, loop in zip((halves.first, halves.between, halves.second), loops, strict=True)
     ]
 
 
@@ -99,17 +100,18 @@ def test_the_compiler_takes_selections(dtype, shape):
 
 @pytest.mark.parametrize("shape", [(300, 200), (300, 5000)])
 def test_threads_keep_their_elements(shape):
-    """A condition is read once, in vectors; its bits tell threads what to store, and not through shared memory."""
+    """A condition is read once, in vectors; from its bits a warp makes a list, in memory that assembly declares."""
     from tilearray.ops.selection import positions
     from tilearray_cuda.kernels.compile import compile_source
 
-    counts, stores = _sources(positions(2), ("float32",), shape)
+    counts, starts, stores = _sources(positions(2), ("float32",), shape)
     assert ("i0 = rest" in stores.text) == (shape == (300, 200))  # in long rows, indices of a block are two rows'
     assert ("i0 = tl.where(wraps, next, this)" in stores.text) == (shape == (300, 5000))
     assert compile_source(stores, 90).shared == 0
     assert "ld.global.v4" in compile_source(counts, 90).ptx
-    assert [source.label for source in (counts, stores)] == [
+    assert [source.label for source in (counts, starts, stores)] == [
         "count_selection float32 -> int32",
+        "starts_selection int32 -> int64",
         "store_selection int32 -> int64 int64",
     ]
 

@@ -103,6 +103,18 @@ class IndexErrors(Protocol):
         ...
 
 
+class Numbers(Protocol):
+    """Words of memory in which kernels report how many elements they found."""
+
+    def take(self, stream: Stream, /) -> Any:
+        """Return an empty word for one launch, to be read after it."""
+        ...
+
+    def read(self, word: Any, stream: Stream, /) -> int:
+        """Wait for the launch; return the number."""
+        ...
+
+
 class Indexing(Protocol):
     """Indexing by integer arrays, joining and repeating, on a backend that does not run them as expressions."""
 
@@ -474,6 +486,9 @@ class Backend(Protocol):
     def lists(self) -> Lists | None: ...
     @property
     def index_errors(self) -> IndexErrors | None: ...
+
+    @property
+    def numbers(self) -> Numbers | None: ...
     @property
     def indexing(self) -> Indexing | None: ...
     @property

@@ -20,8 +20,7 @@ from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.devices import Device
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import Operation
-from tilearray.engine.signature import ArrayBase, Signature, empty_array, signature_of
-from tilearray.geometry.layout import Layout
+from tilearray.engine.signature import ArrayBase, Signature, dense_signature, empty_array
 from tilearray.geometry.reduction import ReductionLoop
 from tilearray.geometry.scan import ScanLoop
 from tilearray.promotion.scalars import Number
@@ -143,42 +142,40 @@ def _staged_call_of_one(
 
 
 def selecting_call(device: Device, stages: tuple[Stage, ...], names: Sequence[np.dtype]) -> Call:
-    """Return the call of a selection: it counts, waits for the counts, and stores as many elements.
+    """Return the call of a selection: it counts, waits for the number of elements, and stores as many.
 
     Parameters
     ----------
     device : Device
     stages : tuple of Stage
-        A launch that counts in segments, and one that reads what it stored. Without them nothing is selected.
+        A launch that counts in segments, one that adds these counts, and one that reads what the two stored. Without
+        them nothing is selected.
     names : sequence of numpy.dtype
         The dtypes of the results.
     """
     from tilearray.geometry.selection import bytes_of_bits  # here: few programs need it
 
-    backend = device.backend
+    backend: Any = device.backend
     launches = [backend.bind(stage.kernel, stage.loop) for stage in stages]
-    segments = stages[0].loop.segments.total if stages else 0
-    bits = bytes_of_bits(stages[0].loop) if stages else 0
+    nbytes = bytes_of_bits(stages[0].loop) + 8 * stages[0].loop.segments.total if stages else 0
 
     def call(stream: Any, *operands: Any) -> Any:
         given = [(operand._buffer, operand._offset) for operand in operands]
-        total, counts = 0, None
+        total, memory = 0, None
         if launches:
-            counts = backend.allocate(bits + _COUNTED.itemsize * segments, stream)
-            launches[0](stream, counts, 0, *[part for place in stages[0].reads for part in given[place]])
-            total = int(backend.to_numpy(counts, bits, (segments,), (1,), _COUNTED).sum())
-        layout = Layout.of((total,))
-        found = [empty_array(operands[0].__class__, signature_of(layout, dtype, device), stream) for dtype in names]
+            number = backend.numbers.take(stream)
+            memory = backend.allocate(nbytes, stream)
+            launches[0](stream, memory, 0, *[part for place in stages[0].reads for part in given[place]])
+            launches[1](stream, number, 0, memory, 0)
+            total = backend.numbers.read(number, stream)
+        like = operands[0].__class__
+        found = [empty_array(like, dense_signature((total,), dtype, device), stream) for dtype in names]
         if total:
             written = [part for array in found for part in (array._buffer, 0)]
-            read = [part for place in stages[1].reads for part in given[place]]
-            launches[1](stream, *written, counts, 0, *read)
+            launches[2](stream, *written, memory, 0, *[part for place in stages[2].reads for part in given[place]])
         return tuple(found)
 
     return call
-
-
-_COUNTED = np.dtype("int32")
 
 
 def _arguments(operands: Sequence[Any], takes: Sequence[Take | None]) -> list[tuple[Any, int]]:

@@ -36,9 +36,11 @@ base, start, infinity, near)``
 ``("product", node, node, dtype)``                 the sum of products of the rows and columns of two matrices
 ``("position",)``                                  the position among the reduced elements in C order, an int64
 ``("slot", node)``                                 how many elements before it, in C order, have a true `node`
-``("slot", None, input)``                          the same, from an array that the next node has stored
+``("slot", None, input)``                          the same, from memory that the next two nodes have stored
 ``("count", node)``                                a bit for each element, whether `node` is true; after the words of
-                                                   these bits, how many are 1 in each segment, an int32
+                                                   these bits, how many are 1 in each segment, an int64
+``("starts", input)``                              how many bits are 1 in all, from the counts that "count" has stored;
+                                                   each count becomes how many are 1 before its segment
 ``("bins", node, size)``                           for each integer below `size`, a power of two, how many elements of a
                                                    segment have it as `node`: added to the first elements of the output
 ``("marks", node)``                                sets the bit of each `node`, an int64 that is not negative, in the

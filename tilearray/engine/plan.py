@@ -289,7 +289,7 @@ class SelectionRecipe(Recipe):
     __slots__ = ()
 
     def plan_new(self, keys: Sequence[Key], layouts: list[Layout]) -> Plan:
-        """Plan a launch that counts, and one that stores. The result is a tuple of arrays with one axis."""
+        """Plan launches that count, add the counts, and store. The result is a tuple of arrays with one axis."""
         from tilearray.geometry.selection import make_selection  # here: few programs need it
 
         shape, strides = layouts[0].shape, [layout.strides for layout in layouts]
@@ -302,13 +302,17 @@ class SelectionRecipe(Recipe):
         reads = halves.first_reads
         loop = make_selection(shape, [nowhere], [strides[place] for place in reads])
         first = _stage(halves.first, loop, [arrays[place] for place in reads], self.device, reads)
+        assert halves.between is not None
+        counts = make_selection(shape, [nowhere], [nowhere])
+        between = _stage(halves.between, counts, [], self.device, ())
         reads = halves.second_reads
         merges = not any(node[0] == "coordinate" for node in self.expression.nodes)
         written = [nowhere] * (len(names) + 1)
         loop = make_selection(shape, written, [strides[place] for place in reads], merges=merges)
         second = _stage(halves.second, loop, [arrays[place] for place in reads], self.device, reads)
-        call = selecting_call(self.device, (first, second), names)
-        return Plan(self.operation, self.expression, loop, signature, first.kernel, call, (first, second))
+        stages = (first, between, second)
+        call = selecting_call(self.device, stages, names)
+        return Plan(self.operation, self.expression, loop, signature, first.kernel, call, stages)
 
 
 class FoldRecipe(Recipe):

@@ -33,12 +33,15 @@ class Split(NamedTuple):
         The first one stores what a segment gives. Its outputs are the first inputs of the second one.
     first_reads, second_reads : tuple of int
         The inputs of the whole expression that each one reads; for `second`, after its first inputs.
+    between : Expression or None
+        What adds the counts of a selection, between the two.
     """
 
     first: Expression
     second: Expression
     first_reads: Ints
     second_reads: Ints
+    between: Expression | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -205,7 +208,7 @@ def _reached(expression: Expression, wanted: Sequence[int]) -> list[Any]:
 
 
 def split_selection(expression: Expression) -> Split:
-    """Return an expression with slots as one that counts in segments, and one that reads the counts and their bits.
+    """Return an expression with slots as one that counts in segments, one that adds the counts, and one that stores.
 
     Equal arguments give the same objects.
     """
@@ -217,17 +220,17 @@ def _split_selection(expression: Expression) -> Split:
     nodes: tuple[Any, ...] = expression.nodes
     place = expression.places[0]
     condition = nodes[place][1]
-    first, second = _Copy(expression), _Copy(expression)
-    counted = first.build([first.place(place, ("count", first.copy(condition)))], [_COUNTED])
-    counts = second.memory(_COUNTED)
-    slot = second.place(place, ("slot", None, counts))
+    first, between, second = [_Copy(expression) for _ in range(3)]
+    counted = first.build([first.place(place, ("count", first.copy(condition)))], [_BITS])
+    added = between.build([between.place(place, ("starts", between.memory(_BITS)))], ["int64"])
+    slot = second.place(place, ("slot", None, second.memory(_BITS)))
     outputs = [second.copy(output) for output in expression.outputs]
     rest = second.build(outputs, expression.output_dtypes, (slot,) * len(outputs))
-    return Split(counted, rest, tuple(first.reads), tuple(second.reads[1:]))
+    return Split(counted, rest, tuple(first.reads), tuple(second.reads[1:]), added)
 
 
-_COUNTED = "int32"
-"""The dtype of the counts of segments, which are below 2**31 elements up to 2**43 in all."""
+_BITS = "int32"
+"""The dtype of the words of bits, in whose memory the counts of segments stand as well."""
 
 
 class _Copy:

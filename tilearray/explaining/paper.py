@@ -112,6 +112,7 @@ _WHAT = {
     "fourier": "computes a Fourier transform",
     "transforms": "computes a Fourier transform",
     "collectives": "exchanges data between devices",
+    "numbers": "selects by a mask",
     "to_numpy": "reads the values of an array",
     "from_device": "copies between devices",
     "indexing": "indexes with arrays through NumPy",

@@ -130,6 +130,8 @@ def _node_text(graph: Expression, position: int, names: Mapping[int, str]) -> st
         return str(rest[0])
     if kind == "coordinate":
         return f"index along axis {rest[0]}"
+    if kind == "starts":
+        return f"sum of the counts of x{rest[0]}"
     if kind == "slot" and rest[0] is None:
         return f"slot by the bits of x{rest[1]}"
     if kind in ("slot", "count"):

@@ -1,10 +1,10 @@
 """The loop of a selection: all elements in C order, cut into segments.
 
 A selection keeps the elements for which a condition holds, one after the other. A launch finds them, which takes a bit
-for each element, and counts them in each segment. A second one adds the counts before a segment, and stores the
-segment's elements from there on. So elements keep their order, on any number of programs. Axes are neither sorted nor
-reversed; neighbours that every operand walks as one are merged. The loop is that of a scan over all axes: its chunks
-have `lanes` elements, its segments some chunks.
+for each element, and counts them in each segment. A second one adds the counts before each segment, and a third one
+stores the segment's elements from there on. So elements keep their order, on any number of programs. Axes are neither
+sorted nor reversed; neighbours that every operand walks as one are merged. The loop is that of a scan over all axes:
+its chunks have `lanes` elements, its segments some chunks.
 
 >>> loop = make_selection((1000, 3000), [(0, 0)], [(3000, 1), (3000, 1)])
 >>> loop.shape, loop.strides, loop.lanes, loop.segments
@@ -27,7 +27,7 @@ Ints = tuple[int, ...]
 LANES = 4096
 """The elements of a chunk."""
 SEGMENTS = 8192
-"""The most segments: each program adds the counts of those before its own."""
+"""The most segments: one program adds their counts at once."""
 
 
 def make_selection(shape: Ints, outputs: Sequence[Ints], inputs: Sequence[Ints], *, merges: bool = True) -> ScanLoop:

@@ -1,4 +1,4 @@
-"""Functions of a block's digits, as PTX for its threads together: their stable order, and how often each comes.
+"""Functions of a block, as PTX for its threads together: the stable order of digits, their counts, and lists.
 
 Triton cannot reach the shared memory that a stable order needs: a counter of each digit for each warp. So one piece of
 assembly takes all elements of a thread at once, and has shared memory of its own.
@@ -30,8 +30,12 @@ OF_A_THREAD = 16
 """The most elements of a thread."""
 LEAST_WARPS = DIGITS // WARP
 """The least warps of a block: a thread sums the counters of a digit."""
+LISTED = WARP * WARP
+"""The elements that a list is made of: a word for each thread of a warp."""
+FEW = 4
+"""A list has few elements if it has less than so great a part of them."""
 _COUNTER = 2
-"""The bytes of a counter."""
+"""The bytes of a counter, or of an element of a list."""
 _ALL = "0x80"
 """The table of ``lop3`` for bits that are in all of three words."""
 
@@ -81,14 +85,17 @@ def count_function(size: int, parts: int = 1) -> str:
     return _function("count_of_digits(digit, index)", _counts(items, warps_of(size), parts * DIGITS), 1, 2, items)
 
 
-def rank_function(size: int) -> str:
-    """Return the text of a Triton function: how many elements of a block are chosen before each one, and in all.
+def list_functions() -> list[str]:
+    """Return the texts of Triton functions: a list of the chosen elements of a warp, and the element at a place of it.
 
-    ``rank_of_chosen(word, index)`` takes two blocks of int32, of one warp: the word of each element, whose bits say
-    which of its 32 elements are chosen, and the indices of elements.
+    ``list_of_chosen(word, lane)`` takes two blocks of 32 int32, of one warp: words whose bits say which of `LISTED`
+    elements are chosen, and the indices of words. It returns how many are chosen, and where the list is. A list is
+    there until the next one is made. ``chosen_at(place, listed)`` takes any places in it.
     """
-    items = size // WARP
-    return _function("rank_of_chosen(word, index)", _ranks(items), 2, 2, items)
+    return [
+        _function("list_of_chosen(word, lane)", _listed(), 2, 2, 1),
+        _function("chosen_at(place, listed)", _chosen_at(), 1, 2, 1),
+    ]
 
 
 def _function(signature: str, lines: Iterator[str], outputs: int, inputs: int, items: int) -> str:
@@ -258,24 +265,45 @@ def _counts(items: int, warps: int, counters: int) -> Iterator[str]:
     yield "}"
 
 
-# --- ranks ------------------------------------------------------------------------------------------------------------
+# --- lists ------------------------------------------------------------------------------------------------------------
 
 
-def _ranks(items: int) -> Iterator[str]:
-    """Yield the lines that count. The indices of a thread are sums of those of the elements 1, 2, 4, ..."""
-    rank, total, word, index = _registers(items, 4)
+def _listed() -> Iterator[str]:
+    """Yield the lines that make a list: each thread counts the bits of its word, and those of the words before it.
+
+    If few elements are chosen, each thread stores those of its own word, one after the other. Else all threads take
+    the words in turn, and each thread stores one element.
+    """
+    total, where, bits, index = "$0", "$1", "$2", "$3"
     yield "{"
-    yield ".reg .b32 thread, earlier, before, x, y; .reg .pred p;"
-    yield "mov.u32 thread, %tid.x; mov.u32 earlier, %lanemask_lt; mov.b32 before, 0; mov.b32 y, 0;"
-    for k in (0, *[1 << bit for bit in range(items.bit_length() - 1)]):
-        yield f"add.u32 x, thread, {WARP * k}; xor.b32 x, x, {index[k]}; or.b32 y, y, x;"
-    yield "setp.ne.u32 p, y, 0; @p trap;"
-    for k in range(items):
-        yield f"and.b32 y, {word[k]}, earlier; popc.b32 y, y; add.u32 {rank[k]}, before, y;"
-        yield f"popc.b32 x, {word[k]}; add.u32 before, before, x;"
-    for k in range(items):
-        yield f"mov.b32 {total[k]}, before;"
+    yield f".shared .align 16 .b8 block_list[{_COUNTER * LISTED}];"
+    yield ".reg .b32 lane, earlier, begin, count, word, first, x, y; .reg .pred p, q;"
+    yield f"mov.u32 lane, %tid.x; mov.u32 earlier, %lanemask_lt; setp.ne.u32 p, lane, {index}; @p trap;"
+    yield f"popc.b32 count, {bits}; mov.b32 begin, count;"
+    for lanes in (1, 2, 4, 8, 16):
+        yield f"shfl.sync.up.b32 x|q, begin, {lanes}, 0, -1; @q add.u32 begin, begin, x;"
+    yield f"shfl.sync.idx.b32 {total}, begin, 31, 31, -1; mov.u32 {where}, block_list;"
+    yield f"sub.u32 begin, begin, count; shl.b32 begin, begin, 1; add.u32 begin, begin, {where};"
+    yield "bar.warp.sync -1;"  # others may still read the list before
+    yield f"setp.ge.u32 p, {total}, {LISTED // FEW}; @p bra DENSE;"
+    yield f"brev.b32 word, {bits}; shl.b32 first, lane, 5; setp.eq.u32 p, word, 0; @p bra STORED;"
+    yield "NEXT: bfind.shiftamt.u32 x, word; mov.b32 y, 0x80000000; shr.u32 y, y, x; xor.b32 word, word, y;"
+    yield "add.u32 x, x, first; st.shared.u16 [begin], x; add.u32 begin, begin, 2; setp.ne.u32 p, word, 0;"
+    yield "@p bra NEXT;"
+    yield "bra STORED;"
+    yield "DENSE:"
+    for k in range(WARP):
+        yield f"shfl.sync.idx.b32 word, {bits}, {k}, 31, -1; shfl.sync.idx.b32 first, begin, {k}, 31, -1;"
+        yield "and.b32 x, word, earlier; popc.b32 x, x; shl.b32 x, x, 1; add.u32 first, first, x;"
+        yield "shr.u32 y, word, lane; and.b32 y, y, 1; setp.ne.u32 p, y, 0;"
+        yield f"add.u32 x, lane, {WARP * k}; @p st.shared.u16 [first], x;"
+    yield "STORED: bar.warp.sync -1;"
     yield "}"
+
+
+def _chosen_at() -> Iterator[str]:
+    """Yield the lines that read an element of a list."""
+    yield "{ .reg .b32 at; shl.b32 at, $1, 1; add.u32 at, at, $2; ld.shared.u16 $0, [at]; }"
 
 
 def with_decorator(functions: Sequence[str]) -> list[str]:

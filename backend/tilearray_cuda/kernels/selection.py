@@ -1,7 +1,8 @@
 """The text of a selection: a loop over blocks, in which chosen elements are found, or stored one after the other.
 
 The first launch reads the condition. It stores a bit for each element, and behind all bits how many are 1 in each
-segment. The second launch reads these only. So the condition is read once, and from then on it has an eighth of a byte.
+segment. The second launch puts in the place of each count how many are 1 before its segment, and reports how many are 1
+in all. The third launch reads these only. So the condition is read once, and from then on it has an eighth of a byte.
 
 A kernel may also count all elements by their value. Its counts are added to those of other programs by atomics, once
 for each program, so few places are as fast as many. Or it marks the values that occur: each has a bit in memory, which
@@ -15,10 +16,8 @@ from __future__ import annotations
 from tilearray_cuda.kernels.expression import computed, indented, stored
 from tilearray_cuda.kernels.reduction import needed
 from tilearray_cuda.kernels.schedules.addressing import Arm
-from tilearray_cuda.kernels.schedules.select import Select
+from tilearray_cuda.kernels.schedules.select import PLACED, Select
 
-AT_ONCE = 1024
-"""The counts of earlier segments that are read at once."""
 WORD_BITS = 32
 COUNT = 256
 """What a chosen element adds to a byte of bits, so that it counts above them."""
@@ -26,7 +25,8 @@ COUNT = 256
 
 def selected(schedule: Select) -> list[str]:
     """Return the lines of a kernel after its setup."""
-    whole, tail = schedule.arms()
+    if schedule.adds:
+        return _added_up(schedule)
     end: list[str] = []
     if schedule.spec.has_node("bins"):
         block, (_, _, size) = _binned, _bins(schedule)
@@ -39,7 +39,8 @@ def selected(schedule: Select) -> list[str]:
         block, begin = _counted, _bits_begin(schedule)
         end = ["tl.store(counts + program, tl.sum(counted, 0))"]
     else:
-        return _placed(schedule, whole)
+        return _placed(schedule)
+    whole, tail = schedule.arms()
     return [
         *begin,
         "for block in range(first_block, whole_blocks):",
@@ -51,15 +52,22 @@ def selected(schedule: Select) -> list[str]:
 
 
 def _node(schedule: Select) -> tuple[int, int]:
-    """Return the node of a kernel that counts or finds slots, and its last part."""
+    """Return the node of a kernel that counts, adds counts or finds slots, and its last part."""
     nodes = schedule.spec.nodes
-    number = next(number for number, node in enumerate(nodes) if node[0] in ("count", "slot"))
+    number = next(number for number, node in enumerate(nodes) if node[0] in ("count", "starts", "slot"))
     return number, nodes[number][-1]
+
+
+def _read(schedule: Select) -> tuple[int, str]:
+    """Return the node of a kernel that reads what others have stored, and the name of this memory."""
+    number, position = _node(schedule)
+    return number, schedule.spec.operands[schedule.spec.outputs + position].name
 
 
 def _counts(schedule: Select, memory: str) -> str:
     """Return the line that finds the counts, behind the bits of whole chunks."""
-    return f"counts = {memory} + ((size - 1) // {schedule.lanes} + 1) * {schedule.lanes // WORD_BITS}"
+    words = f"((size - 1) // {schedule.lanes} + 1) * {schedule.lanes // WORD_BITS}"
+    return f"counts = ({memory} + {words}).to(tl.pointer_type(tl.int64), bitcast=True)"
 
 
 # --- bits -------------------------------------------------------------------------------------------------------------
@@ -94,35 +102,45 @@ def _counted(schedule: Select, arm: Arm) -> list[str]:
 # --- elements ---------------------------------------------------------------------------------------------------------
 
 
-def _placed(schedule: Select, arm: Arm) -> list[str]:
+def _added_up(schedule: Select) -> list[str]:
+    """Return the lines that add the counts of segments."""
+    return [
+        _counts(schedule, _read(schedule)[1]),
+        "before = tl.full([], 0, tl.int64)",
+        "for part in range(0, segments, BLOCK):",
+        *indented(
+            [
+                "segment = part + tl.arange(0, BLOCK)",
+                "count = tl.load(counts + segment, mask=segment < segments, other=0)",
+                "tl.store(counts + segment, before + tl.cumsum(count, 0) - count, mask=segment < segments)",
+                "before += tl.sum(count, 0)",
+            ]
+        ),
+        "tl.store(out0, before)",
+    ]
+
+
+def _placed(schedule: Select) -> list[str]:
     """Return the lines that store the chosen elements of all blocks. No bit is 1 beyond the last element."""
-    number, position = _node(schedule)
-    memory = schedule.spec.operands[schedule.spec.outputs + position].name
+    (arm,), (number, memory) = schedule.arms(), _read(schedule)
     rest = [other for other in range(len(schedule.spec.nodes)) if other != number]
     lines, values = computed(schedule, arm.branch, rest, {number: (("slot",), "int64")})
     return [
         f"words = {memory}",
         _counts(schedule, memory),
-        *_before(schedule.spec.index_bits),
+        f"before = tl.load(counts + program).to(tl.int{schedule.spec.index_bits})",
+        f"lane = tl.arange(0, {WORD_BITS})",
+        f"place = tl.arange(0, {PLACED})",
+        f"word = tl.load(words + first_block * {WORD_BITS} + lane)",
         "for block in range(first_block, last_block):",
-        *indented([*arm.setup, *lines, *stored(schedule, arm.branch, values)]),
-    ]
-
-
-def _before(bits: int) -> list[str]:
-    """Return the lines that add the counts of earlier segments."""
-    return [
-        "before = 0 * program",
-        f"for part in range(0 * program, program, {AT_ONCE}):",
         *indented(
             [
-                f"earlier = part + tl.arange(0, {AT_ONCE})",
-                "found = tl.load(counts + earlier, mask=earlier < program, other=0)",
-                f"before += tl.sum(found.to(tl.int{bits}), 0)",
+                *arm.setup,
+                str(arm.pieces),
+                *indented([*arm.each, *lines, *stored(schedule, arm.branch, values)]),
+                "before += count",
             ]
         ),
-        "place = tl.arange(0, BLOCK)",
-        "before = before + place * 0",
     ]
 
 

@@ -128,7 +128,7 @@ def name_of(schedule: Schedule) -> str:
     moved = ["store"] if spec.has_node("slot") else ["count"] if spec.has_node("count") else moved
     if spec.has_node("fold", "fold_words"):
         moved = calls[:4]
-    for node in ("bins", "digits", "rank", "sort", "argsort", "mended", "mended_order", "marks"):
+    for node in ("bins", "digits", "rank", "sort", "argsort", "mended", "mended_order", "marks", "starts"):
         moved = [node] if spec.has_node(node) else moved
     return "_".join([*(moved or calls[:4] or ["copy"]), schedule.case])
 

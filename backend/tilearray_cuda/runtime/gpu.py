@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilearray_cuda.runtime.driver import NOT_READY, STREAMS, SUCCESS, Current, api, call, failure
-from tilearray_cuda.runtime.index_errors import IndexErrors
+from tilearray_cuda.runtime.index_errors import IndexErrors, Numbers
 
 
 class Events:
@@ -76,6 +76,7 @@ class Gpu:
         The driver's handle of the primary context.
     events : Events
     index_errors : IndexErrors
+    numbers : Numbers
     """
 
     def __init__(self, index: int) -> None:
@@ -91,6 +92,7 @@ class Gpu:
         self.context = call(api.cuDevicePrimaryCtxRetain, self._device)
         self.events = Events(self.context)
         self.index_errors = IndexErrors(self.context)
+        self.numbers = Numbers(self.index_errors)
 
     def _attribute(self, attribute: Any) -> int:
         return int(call(api.cuDeviceGetAttribute, attribute, self._device))

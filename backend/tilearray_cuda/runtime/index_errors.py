@@ -3,6 +3,8 @@
 A kernel cannot raise. It writes an index that is outside of its axis to such a word. Correct indices cost nothing: the
 host reads the word without a copy, after a wait for the stream that it needs in any case. A word without a report
 holds `NOTHING`.
+
+A kernel that counts elements reports their number in such a word as well (`Numbers`).
 """
 
 from __future__ import annotations
@@ -19,6 +21,14 @@ NOTHING = 0
 PITCH = 16
 """Bytes from word to word: a kernel requires operands at multiples of 16."""
 PAGE = 4096
+_CHECK = (
+    "indexing: a CUDA graph captures stream {:#x}, and a check of index arrays must wait; write "
+    "ta.set_index_check('deferred') or ta.set_index_check('clip') before the capture"
+)
+_NUMBER = (
+    "indexing: a CUDA graph captures stream {:#x}, and a selection by a mask must wait for the number of its elements; "
+    "select before or after the capture, or write ta.where"
+)
 
 
 class Word:
@@ -46,7 +56,7 @@ class IndexErrors:
         """Make a new lock: after a fork, a thread that no longer exists may hold the old one."""
         self._lock = Lock()
 
-    def take(self, count: int, stream: int) -> list[Word]:
+    def take(self, count: int, stream: int, refusal: str = _CHECK) -> list[Word]:
         """Return empty words for kernels on a stream; the caller gives them to `read`.
 
         Raises
@@ -55,10 +65,7 @@ class IndexErrors:
             If the stream is being captured, because a captured stream cannot be waited for.
         """
         if is_capturing(stream) or torch_captures():
-            raise CaptureError(
-                f"indexing: a CUDA graph captures stream {stream:#x}, and a check of index arrays must wait; "
-                "write ta.set_index_check('deferred') or ta.set_index_check('clip') before the capture"
-            )
+            raise CaptureError(refusal.format(stream))
         words = [self._word() for _ in range(count)]
         for word in words:
             word.stream = stream
@@ -103,3 +110,21 @@ class IndexErrors:
             page = int(call(api.cuMemHostAlloc, PAGE, flags))
         self._unused += [Word(page + start) for start in range(PITCH, PAGE, PITCH)]
         return Word(page)
+
+
+class Numbers:
+    """The words in which kernels report how many elements they found."""
+
+    def __init__(self, words: IndexErrors) -> None:
+        self._words = words
+
+    def take(self, stream: int) -> Word:
+        """Return an empty word for a kernel on a stream; CaptureError if the stream is being captured."""
+        (word,) = self._words.take(1, stream, _NUMBER)
+        return word
+
+    def read(self, word: Word, stream: int) -> int:
+        """Wait for a stream; return the number in the word, and take the word back."""
+        (found,) = self._words.read([word], stream)
+        self._words.check()
+        return found or 0

@@ -23,7 +23,7 @@ from tilearray_cuda.kernels.lists import source_of_list, tables_of
 from tilearray_cuda.kernels.schedules import choose
 from tilearray_cuda.kernels.source import source_of
 from tilearray_cuda.kernels.spec import make_spec
-from tilearray_cuda.runtime.index_errors import NOTHING, IndexErrors, Word
+from tilearray_cuda.runtime.index_errors import NOTHING, IndexErrors, Numbers, Word
 
 
 class Memory:
@@ -46,7 +46,7 @@ class Words(IndexErrors):
         self._device = device
         self._memory: list[Memory] = []
 
-    def take(self, count: int, stream: int) -> list[Word]:
+    def take(self, count: int, stream: int, refusal: str = "") -> list[Word]:
         """Untouched words."""
         words = [self._word() for _ in range(count)]
         for word in words:
@@ -152,6 +152,7 @@ class Emulated:
         self.launches = 0
         self.lists = Lists(self)
         self.index_errors = Words(self)
+        self.numbers = Numbers(self.index_errors)
 
     def allocate(self, nbytes: int, stream: int) -> Memory:
         """Memory that is allocated for as long as somebody holds it."""

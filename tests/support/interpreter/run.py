@@ -401,7 +401,7 @@ def programs_of(kernel: Kernel) -> int:
     if isinstance(schedule, Linear):
         return -(-(math.prod(shape) + schedule.lead) // tile["BLOCK"])
     if isinstance(schedule, Select):
-        return kernel.loop.segments.total
+        return 1 if schedule.adds else kernel.loop.segments.total
     if isinstance(schedule, Partition):
         return shape[0] * -(-shape[1] // tile["SIZE"])
     if isinstance(schedule, Sort):

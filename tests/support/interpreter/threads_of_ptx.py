@@ -1,18 +1,22 @@
 """PTX in inline assembly that a block's threads run together: with shared memory, votes and shuffles, on NumPy.
 
 Every instruction runs for all threads before the next one, so barriers have nothing to do. A thread that takes a
-branch, which leads forward, waits at its label. An instruction that is not known is an error.
+branch forward waits at its label. A branch back is the end of a loop: threads that do not take it wait behind it. An
+instruction that is not known is an error.
 """
 
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 WORD = np.uint32
+_LAST = threading.local()
+"""The shared memory of the last block of a program; programs that run at once have a thread each."""
 _SIZES = {"u8": 1, "b8": 1, "u16": 2, "b16": 2, "u32": 4, "b32": 4, "s32": 4}
 
 
@@ -25,7 +29,8 @@ class Block:
         self.registers["%tid.x"] = self.thread
         self.registers["%lanemask_lt"] = ((WORD(1) << (self.thread % 32)) - 1).astype(WORD)
         self.places: dict[str, int] = {}
-        self.memory = np.zeros(0, np.uint8)
+        self.memory = getattr(_LAST, "memory", np.zeros(0, np.uint8))
+        self.is_new = False  # whether the block has declared memory; if not, it reads that of assembly before it
         self.waiting: dict[str, np.ndarray] = {}
         self.active = np.ones(threads, bool)
 
@@ -38,19 +43,29 @@ class Block:
 
     def run(self, asm: str) -> None:
         """Run the instructions."""
-        text = asm.strip().removeprefix("{").removesuffix("}")
-        for statement in text.split(";"):
-            words = statement.strip()
-            while found := re.match(r"(\w+):\s*", words):
-                self.active = self.active | self.waiting.pop(found[1], np.zeros_like(self.active))
-                words = words[found.end() :]
-            if words:
-                self.step(words)
+        statements, labels = _statements(asm)
+        place = 0
+        while place < len(statements):
+            for label in [each for each, at in labels.items() if at == place]:
+                self.active = self.active | self.waiting.pop(label, np.zeros_like(self.active))
+            self.step(statements[place])
+            place += 1
+            back = [each for each in self.waiting if labels.get(each, place) < place]
+            if back and not self.waiting[back[0]].any():
+                del self.waiting[back[0]]
+            elif back:
+                after = f"after {place}"
+                labels[after] = place
+                self.waiting[after] = self.waiting.get(after, np.zeros_like(self.active)) | self.active
+                self.active = self.waiting.pop(back[0])
+                place = labels[back[0]]
         assert self.active.all(), "threads wait at a label that does not come"
 
     def step(self, words: str) -> None:
         """Run one instruction, for the threads that are active and whose predicate holds."""
         if shared := re.fullmatch(r"\.shared \.align (\d+) \.b8 (\w+)\[(\d+)\]", words):
+            if not self.is_new:
+                self.memory, self.is_new = np.zeros(0, np.uint8), True
             start = -(-len(self.memory) // int(shared[1])) * int(shared[1])
             self.places[shared[2]] = start
             rest = np.full(start + int(shared[3]) - len(self.memory), 0xA5, np.uint8)
@@ -187,6 +202,15 @@ class Block:
     def do_popc(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
         self._binary(operands, mask, np.bitwise_count)
 
+    def do_brev(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        bits = np.unpackbits(self.value(operands[1]).view(np.uint8).reshape(-1, 4), 1, bitorder="little")
+        self.put(operands[0], np.packbits(bits[:, ::-1], 1, bitorder="little").view(WORD)[:, 0], mask)
+
+    def do_bfind(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        assert parts == ["shiftamt", "u32"]
+        found = 32 - np.frexp(self.value(operands[1]).astype(np.float64))[1]
+        self.put(operands[0], found.astype(WORD), mask)
+
     # ------------------------------------------------------------------ between the threads of a warp
 
     def do_vote(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
@@ -221,6 +245,20 @@ class Block:
             self.put(inside, lane >= step, mask)
 
 
+def _statements(asm: str) -> tuple[list[str], dict[str, int]]:
+    """Return the statements of assembly, and the place of the one behind each label."""
+    statements: list[str] = []
+    labels: dict[str, int] = {}
+    for statement in asm.strip().removeprefix("{").removesuffix("}").split(";"):
+        words = statement.strip()
+        while found := re.match(r"(\w+):\s*", words):
+            labels[found[1]] = len(statements)
+            words = words[found.end() :]
+        if words:
+            statements.append(words)
+    return statements, labels
+
+
 def run_in_threads(asm: str, outputs: int, pack: int, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Return the results of assembly for the elements of a block.
 
@@ -241,5 +279,6 @@ def run_in_threads(asm: str, outputs: int, pack: int, arrays: Sequence[np.ndarra
     block = Block(threads, given)
     with np.errstate(over="ignore"):
         block.run(asm)
+    _LAST.memory = block.memory
     found = [np.stack([block.registers[f"${result * pack + k}"] for k in range(pack)]) for result in range(outputs)]
     return [each.reshape(-1).view(np.int32) for each in found]

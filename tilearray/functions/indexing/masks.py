@@ -1,8 +1,8 @@
 """Selection by a condition, on a device that has kernels for it: elements, and their indices.
 
-The size of the result depends on values. A launch counts, the host waits for the counts and allocates, and a second
-launch stores: one wait for each call. Both read the operands in C order, so an array whose last axis is not its fastest
-one is copied first, which reads it along its fastest axis.
+The size of the result depends on values. Two launches count, the host waits for the number of elements and allocates,
+and a third launch stores: one wait for each call. They read the operands in C order, so an array whose last axis is not
+its fastest one is copied first, which reads it along its fastest axis.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A program has a segment of `tilearray.geometry.selection`. It finds the elements for which a condition holds, or counts
 all of them by their value, or marks their values, or stores the chosen ones one after the other. A program that stores
-is one warp, whose threads have neighbouring elements: so they store neighbours as well, and a word of bits tells all of
-them their places.
+is one warp. It makes a list of the chosen elements of a block in shared memory, and then has work for these only, some
+at once: neighbouring threads store neighbours. One program adds the counts of all segments.
 """
 
 from __future__ import annotations
@@ -11,25 +11,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tilearray_cuda.kernels.block_order import WARP, rank_function, with_decorator
+from tilearray_cuda.kernels.block_order import LISTED, WARP, list_functions, with_decorator
 from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added, term
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
-PLACED, WIDE_PLACED = 256, 512
-"""The elements of a block that is stored; where an element has WIDE bytes or more in all results."""
-WIDE = 8
+PLACED = 256
+"""The chosen elements that are stored at once."""
 COUNTED = 4096
 """The elements of a block that is counted."""
-CHOSEN = (
-    f"word = tl.load(words + (block * (BLOCK // {WARP}) + place // {WARP}))",
-    f"chosen = ((word >> (place % {WARP})) & 1) != 0",
-    "rank, total = rank_of_chosen(word, place)",
-    "index = tl.max_contiguous(block * BLOCK + place, 1)",
-    "slot = before + rank",
-    "before += total",
+ADDED = 8192
+"""The counts of segments that are added at once."""
+LIST = (
+    f"following = tl.load(words + tl.minimum(block + 1, last_block - 1) * {WARP} + lane)",
+    "count, listed = list_of_chosen(word, lane)",
+    "count, listed, word = tl.max(count, 0), tl.max(listed, 0), following",
 )
-"""The lines that find the chosen elements of a block, and their places in the result."""
+"""The lines that list the chosen elements of a block, and read the bits of the next one."""
+CHOSEN = (
+    "rank = start + place",
+    "chosen = rank < count",
+    "within = chosen_at(rank, listed)",
+    "index = block * BLOCK + within",
+    "slot = before + rank",
+)
+"""The lines that find some elements of a list, and their places in the result."""
 MARKED = 2048
 """The elements of a block that is marked."""
 
@@ -68,38 +74,46 @@ class Select(Schedule):
             return cls(spec, Tile(1, MARKED, 4))
         if cls.counts(spec):
             return cls(spec, Tile(1, COUNTED, 4))
-        stored = sum(operand.itemsize for operand in spec.operands[: spec.outputs])
-        return cls(spec, Tile(1, WIDE_PLACED if stored >= WIDE else PLACED, 1))
+        if spec.has_node("starts"):
+            return cls(spec, Tile(1, ADDED, 16))
+        return cls(spec, Tile(1, LISTED, 1))
 
     @staticmethod
     def counts(spec: KernelSpec) -> bool:
         """Whether the kernel counts, and stores no elements."""
         return spec.has_node("count", "bins", "marks")
 
+    @property
+    def adds(self) -> bool:
+        """Whether the kernel adds the counts of segments."""
+        return self.spec.has_node("starts")
+
     # ------------------------------------------------------------------ the kernel
 
     def programs(self) -> str:
-        """Return the number of segments."""
-        return "loop.segments.total"
+        """Return the number of segments, or one program that adds their counts."""
+        return "1" if self.adds else "loop.segments.total"
 
     def loop_arguments(self) -> tuple[tuple[str, str], ...]:
-        """Return the chunks of a segment."""
-        return (("segments_chunks", "segments.chunks"),)
+        """Return the chunks of a segment, or the number of segments."""
+        return (("segments", "segments.total"),) if self.adds else (("segments_chunks", "segments.chunks"),)
 
     def constants(self) -> tuple[tuple[str, int], ...]:
         """Return the size of a block."""
         return (("BLOCK", self.tile.columns),)
 
     def functions(self) -> list[str]:
-        """Return the function that finds the places of a block."""
-        return [] if self.counts(self.spec) else with_decorator([rank_function(self.tile.columns)])
+        """Return the functions that list the chosen elements of a block."""
+        return [] if self.adds or self.counts(self.spec) else with_decorator(list_functions())
 
     def setup(self) -> list[str]:
         """Return the lines that find the blocks of a program's segment."""
-        size = " * ".join(f"n{axis}" for axis in range(self.spec.rank))
+        size = f"size = {' * '.join(f'n{axis}' for axis in range(self.spec.rank))}"
+        if self.adds:
+            return [size]
         return [
             f"program = {self.program()}",
-            f"size = {size}",
+            size,
             f"blocks_of_segment = segments_chunks * ({self.lanes} // BLOCK)",
             "first_block = program * blocks_of_segment",
             "last_block = tl.minimum(first_block + blocks_of_segment, (size - 1) // BLOCK + 1)",
@@ -109,7 +123,9 @@ class Select(Schedule):
     def arms(self) -> list[Arm]:
         """Whole blocks, and the last one; of chosen elements, all blocks."""
         if not self.counts(self.spec):
-            return [self._arm(Branch("chosen"), CHOSEN, "place")] * 2
+            of_block, of_elements = self._indices("", "within")
+            pieces = f"for start in range(0, count, {PLACED}):"
+            return [Arm(None, Branch("chosen"), (*LIST, *of_block), pieces, (*CHOSEN, *of_elements))]
         places = "tl.arange(0, BLOCK)"
         lines = [f"index = block * BLOCK + {places}"]
         if self.spec.has_node("marks"):  # neighbouring threads read neighbours, without an exchange of layouts
@@ -122,28 +138,44 @@ class Select(Schedule):
 
     def _arm(self, branch: Branch, lines: Sequence[str], within: str) -> Arm:
         """Return an arm after lines that name the index of elements: the index along each axis as well."""
-        tag, rest, last = branch.tag, "index", self.spec.rank - 1
-        if self.is_wide:
-            return Arm(None, branch, (*lines, *self._wide(tag, within)))
-        named = [*lines]
-        for axis in range(last, 0, -1):
-            named += [f"i{axis}{tag} = {rest} % n{axis}", f"rest{tag} = {rest} // n{axis}"]
-            rest = f"rest{tag}"
-        return Arm(None, branch, (*named, f"i0{tag} = {rest}"))
+        of_block, of_elements = self._indices(branch.tag, within)
+        return Arm(None, branch, (*of_block, *lines, *of_elements))
 
-    def _wide(self, tag: str, within: str) -> list[str]:
-        """Return the lines that name indices, which are divided out for the block's first row and the next one."""
+    def _indices(self, tag: str, within: str) -> tuple[list[str], list[str]]:
+        """Return the lines that name indices along each axis: those of a block, and those of elements in it."""
+        if self.is_wide:
+            return self._rows(tag), self._in_rows(tag, within)
+        rest = "index"
+        lines: list[str] = []
+        for axis in range(self.spec.rank - 1, 0, -1):
+            lines += [f"i{axis}{tag} = {rest} % n{axis}", f"rest{tag} = {rest} // n{axis}"]
+            rest = f"rest{tag}"
+        return [], [*lines, f"i0{tag} = {rest}"]
+
+    def _rows(self, tag: str) -> list[str]:
+        """Return the lines that divide out the indices of the block's first row and of the next one."""
         last = self.spec.rank - 1
         lines = [
             f"this{tag} = block * BLOCK // n{last}",
             f"next{tag} = this{tag} + 1",
-            f"column{tag} = {within} + (block * BLOCK - this{tag} * n{last})",
+            f"begin{tag} = block * BLOCK - this{tag} * n{last}",
+        ]
+        for axis in range(last - 1, 0, -1):
+            lines += [f"{name}{axis}{tag} = {name}{tag} % n{axis}" for name in ("this", "next")]
+            lines += [f"{name}{tag} = {name}{tag} // n{axis}" for name in ("this", "next")]
+        return lines
+
+    def _in_rows(self, tag: str, within: str) -> list[str]:
+        """Return the lines that find an element in one of these two rows."""
+        last = self.spec.rank - 1
+        lines = [
+            f"column{tag} = {within} + begin{tag}",
             f"wraps{tag} = column{tag} >= n{last}",
             f"i{last}{tag} = tl.where(wraps{tag}, column{tag} - n{last}, column{tag})",
         ]
-        for axis in range(last - 1, 0, -1):
-            lines.append(f"i{axis}{tag} = tl.where(wraps{tag}, next{tag} % n{axis}, this{tag} % n{axis})")
-            lines += [f"{name}{tag} = {name}{tag} // n{axis}" for name in ("this", "next")]
+        lines += [
+            f"i{axis}{tag} = tl.where(wraps{tag}, next{axis}{tag}, this{axis}{tag})" for axis in range(last - 1, 0, -1)
+        ]
         return [*lines, f"i0{tag} = tl.where(wraps{tag}, next{tag}, this{tag})"]
 
     # ------------------------------------------------------------------ where elements lie
