@@ -22,6 +22,8 @@ from tilearray_host.reduction_kernel import Part, needed, slots_of, steps_of
 Array = np.ndarray[Any, np.dtype[Any]]
 Launch = Callable[..., None]
 Ints = tuple[int, ...]
+Empty = Callable[[Ints, np.dtype[Any]], Array]
+"""What makes memory of a shape and dtype."""
 BLOCK = 2**16
 """The elements of a block: its temporaries stay in a processor's cache."""
 STEPS = 16
@@ -115,10 +117,10 @@ class ScanKernel:
 
     def _at_once(self, out: Array, x: Array, block: Array | None) -> Array:
         """Scan some whole blocks, which are the fourth axis; return what the blocks are combined to up to the last."""
-        values, found = self._values(x, along=False)
+        values, found = self._values(x, _in_segments)
         totals = self.scan.joined(found, 2, self.scan.chunks(found, None), None)[-1]
-        totals = self.scan.joined(found, 3, totals, block)
-        self._store(out, values, found, along=False)
+        totals = self.scan.joined(found, 3, totals.copy(), block)
+        self._store(out, values, found, _in_segments)
         return totals[-1]
 
     def _segment(self, lanes: int, along: bool, out: Array, x: Array, before: tuple[Array | None, ...]) -> Array:
@@ -134,50 +136,56 @@ class ScanKernel:
 
     def _chunks(self, out: Array, x: Array, last: Array | None, before: tuple[Array | None, ...], along: bool) -> Array:
         """Scan some chunks, and return what their last elements became in the segment."""
-        values, found = self._values(x, along)
+        values, found = self._values(x, _along if along else np.empty)
         last = self.scan.chunks(found, last)
         for total in before:
             if total is not None:
                 self.scan.into(total, found)
-        self._store(out, values, found, along)
+        self._store(out, values, found, _along if along else np.empty)
         return last
 
-    def _values(self, x: Array, along: bool) -> tuple[dict[int, Array], Array]:
+    def _values(self, x: Array, empty: Empty) -> tuple[dict[int, Array], Array]:
         """Return what the nodes before the scan give, and the values to scan, in memory of their own."""
         values: dict[int, Array] = {}
         for place in self.before:
-            values[place] = x if isinstance(self.steps[place], int) else self._computed(place, values, x.shape, along)
+            values[place] = x if isinstance(self.steps[place], int) else self._computed(place, values, x.shape, empty)
         found = values[self.value]
         if found is x:
-            found = _memory(x.shape, x.dtype, along)
+            found = empty(x.shape, x.dtype)
             found[...] = x
         return values, found
 
-    def _store(self, out: Array, values: dict[int, Array], found: Array, along: bool) -> None:
+    def _store(self, out: Array, values: dict[int, Array], found: Array, empty: Empty) -> None:
         """Compute the nodes after the scan, and store the result."""
         for place in self.after:
             is_part = isinstance(self.steps[place], Part)
-            values[place] = found if is_part else self._computed(place, values, found.shape, along)
+            values[place] = found if is_part else self._computed(place, values, found.shape, empty)
         out[...] = values[self.store]
 
-    def _computed(self, place: int, values: dict[int, Array], shape: Ints, along: bool) -> Array:
+    def _computed(self, place: int, values: dict[int, Array], shape: Ints, empty: Empty) -> Array:
         function, dtype, arguments = self.steps[place]
-        out = _memory(shape, dtype, along)
+        out = empty(shape, dtype)
         function(*[values[argument] for argument in arguments], out=out)
         return out
 
 
 def _is_of_integers(expression: Any, value: int, store: int) -> bool:
-    """Whether integers are scanned as they are, or cast to the integer dtype of the result."""
+    """Whether integers are scanned as they are, or cast to the integer dtype of the result, as bools are."""
     nodes = expression.nodes
     source = nodes[value][1] if nodes[value][0] == "cast" else value
-    kinds = [dtype_named(name).kind for name in (expression.inputs[0][1], expression.output_dtypes[0])]
-    return nodes[source][0] == "input" and nodes[store][0] == "part" and set(kinds) <= {"i", "u"}
+    given, found = [dtype_named(name).kind for name in (expression.inputs[0][1], expression.output_dtypes[0])]
+    return nodes[source][0] == "input" and nodes[store][0] == "part" and given in "biu" and found in "iu"
 
 
-def _memory(shape: Ints, dtype: np.dtype[Any], along: bool) -> Array:
-    """Return memory of a block in C order, or with the axis of chunks as its last one."""
-    return np.moveaxis(np.empty((shape[0], *shape[2:], shape[1]), dtype), -1, 1) if along else np.empty(shape, dtype)
+def _along(shape: Ints, dtype: np.dtype[Any]) -> Array:
+    """Return memory of a block with the axis of chunks as its last one."""
+    return np.moveaxis(np.empty((shape[0], *shape[2:], shape[1]), dtype), -1, 1)
+
+
+def _in_segments(shape: Ints, dtype: np.dtype[Any]) -> Array:
+    """Return memory of whole blocks, whose chunks follow each other in it as in the operand."""
+    lanes, chunks, segments, blocks, *kept = shape
+    return np.empty((lanes, blocks, segments, chunks, *kept), dtype).swapaxes(1, 3)
 
 
 def _segments(x: Array, order: Order) -> Array:
@@ -214,6 +222,7 @@ class _Scan:
         self.in_any_order = dtype.kind in node.combine.in_any_order
         self._is_extreme = ufunc in reduction.EXTREMES
         self._by_parts = dtype.kind == "c" and ufunc is np.multiply
+        self._identity = None if self._by_parts or self._is_extreme else self._combine.identity(dtype)
 
     def integers(self, x: Array, out: Array) -> None:
         """Scan the first axis of integers, which give the same in every order."""
@@ -222,20 +231,28 @@ class _Scan:
     def chunks(self, x: Array, last: Array | None) -> Array:
         """Scan lanes and chunks, the first two axes, in place; return the last element of the last chunk."""
         self._lanes(x)
-        x[-1] = run = self.joined(x[:-1], 1, x[-1], last)
-        return run[-1].copy()
+        if len(x) > 1:
+            x[-1] = self.joined(x[:-1], 1, x[-1].copy(), last)
+        else:
+            self._run(x[0], last)
+        return x[-1, -1].copy()
 
     def joined(self, x: Array, axis: int, totals: Array, last: Array | None) -> Array:
         """Combine each part along an axis with all parts before it, in place.
 
-        `totals` are the last elements of the parts, along its first axis, and `last` is that of what comes before the
-        first part. Return what the totals become.
+        `totals` are copies of the last elements of the parts, along its first axis, and `last` is that of what comes
+        before the first part. Return what the totals become.
         """
-        run, ahead = totals.copy(), (slice(None),) * axis
+        run, ahead = totals, (slice(None),) * axis
+        self._run(run, last)
+        if self._identity is not None:
+            before = np.empty_like(x[(0,) * axis])  # in the order of memory of x
+            before[0] = self._identity if last is None else last
+            before[1:] = run[:-1]
+            self.into(before, x)
+            return run
         if last is not None:
-            self.into(last, run[0])
             self.into(last, x[(*ahead, 0)])
-        run = self._accumulated(run)
         self.into(run[:-1], x[(*ahead, slice(1, None))])
         return run
 
@@ -264,16 +281,19 @@ class _Scan:
         else:
             self._ufunc(x, y, out=y)
 
-    def _accumulated(self, x: Array) -> Array:
-        """Combine the rows of x one after the other."""
+    def _run(self, x: Array, last: Array | None) -> None:
+        """Combine the rows of x one after the other, in place, after what comes before them."""
+        if last is not None:
+            self.into(last, x[0])
         if self._by_parts:
             for row in range(1, len(x)):
                 self.into(x[row - 1], x[row])
-            return x
+            return
+        values = x.copy() if self._is_extreme else x
         if x[0].size < WIDE or x.strides[0] == x.itemsize:
-            found = self._ufunc.accumulate(x, axis=0, dtype=x.dtype)
+            self._ufunc.accumulate(x, axis=0, dtype=x.dtype, out=x)
         else:
-            found = x.copy()
             for row in range(1, len(x)):
-                self._ufunc(found[row - 1], x[row], out=found[row])
-        return reduction.signed(self._ufunc, found, x, "accumulate", axis=0)
+                self._ufunc(x[row - 1], x[row], out=x[row])
+        if self._is_extreme:
+            x[...] = reduction.signed(self._ufunc, x, values, "accumulate", axis=0)
