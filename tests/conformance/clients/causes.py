@@ -58,12 +58,6 @@ CAUSES: tuple[Cause, ...] = (
         "SciPy's test",
     ),
     Cause(
-        "test_iir_symmetry|harrell-davis",
-        "roots: expected arrays on the host|NumPy would copy it to the host",
-        "`roots` and `betainc` were on the host alone; the next record omits them",
-        "tilearray",
-    ),
-    Cause(
         "test_rank17",
         "flags: writeable is read-only",
         "sets `x.flags.writeable`, which this version could not; it passes now, and the next record omits it",
