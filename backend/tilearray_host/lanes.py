@@ -396,8 +396,8 @@ class Memory:
         rest, others = target[(..., slice(0, job.size), *after)], target[(..., slice(job.size, None), *after)]
         reduce = ufunc.reduce
 
-        def at_once(x: Any) -> None:  # from the first chunk on: NumPy would begin with 0.0, and lose -0.0
-            reduce(x, 0, dtype, target, False, None)
+        def at_once(x: Any) -> None:  # NumPy would begin with 0.0, and lose -0.0; it casts a first chunk twice
+            reduce(x, 0, dtype, target, False, None if x.dtype == dtype else identity)
 
         def by_chunk(x: Any) -> None:
             ufunc(x[0], x[1], target, dtype=dtype)
