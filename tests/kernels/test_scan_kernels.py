@@ -146,6 +146,18 @@ def test_the_compiler_takes_scans(how, dtype, shape, axis):
     assert not any(", -0.0," in source.text for source in found)  # Triton 3.6 makes 0.0 of that
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_four_programs_that_scan_words_run_at_once(dtype):
+    from tilearray_cuda.kernels.compile import cubin_of
+    from tilearray_cuda.kernels.machine_code import read_machine_code
+
+    (source,) = sources("add", dtype, (3_000_000,), 0)
+    code = read_machine_code(cubin_of(source, 90).code)
+    assert source.tile.warps == 8
+    assert code.registers <= 64
+    assert code.spills <= 2
+
+
 def test_sizes_beyond_a_chunk_do_not_change_the_kernel():
 
     assert len({sources("add", "float32", (1000, length), 1)[0].text for length in range(261, 401, 2)}) == 1

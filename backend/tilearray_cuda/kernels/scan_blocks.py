@@ -39,7 +39,7 @@ def scanned_blocks(schedule: ScanBlocks) -> list[str]:
         *_walk(schedule, node, stores=False),
         *_members(schedule, node),
         *_told(node, "_run", "_told", "own + member * 0", ", mask=member == 0"),
-        *_awaited(node),
+        *full(node, "_block", "1"),
         *_walk(schedule, node, stores=True),
     ]
     return [*lanes(schedule), *_words(node), "if own < 0:", *indented(_totals(node)), "else:", *indented(block)]
@@ -70,7 +70,7 @@ def _walk(schedule: ScanBlocks, node: Node, *, stores: bool) -> list[str]:
         for chunk in chunks
     ]
     lines += _in_both_arms(schedule, chunks, lambda chunk: computed(schedule, chunk.branch, inputs)[0])
-    results: list[Values] = []
+    scanned: list[Value] = []
     for chunk in chunks:
         _, values = computed(schedule, chunk.branch, inputs)
         text, names = lanes_scanned(schedule, node, chunk, values)
@@ -79,19 +79,30 @@ def _walk(schedule: ScanBlocks, node: Node, *, stores: bool) -> list[str]:
         cells, total = cells_named(schedule, names), tagged(node, "_total")
         lines += [f"{new} = tl.gather({name}, end, 1)" for new, name in zip(total, cells[-1], strict=True)]
         lines += joined(node, last, total, total, first, total)
-        if stores:
-            lines += joined_cells(node, last, cells, first)
-            for tag, where in (("_member", "member == 0"), ("_block", "block == 0")):
-                lines += joined_cells(node, tagged(node, tag), cells, "" if neutral(node, "(1, 1)") else where)
-            lines += [line for name in names for line in whole(name, schedule.run)]
-            text, known = results_of(schedule, node, names, chunk)
-            lines += text
-            results.append(known)
+        lines += joined_cells(node, last, cells, first) if stores else []
         lines += [f"{old} = {new}" for old, new in zip(last, total, strict=True)]
-    if stores:
-        lines += _in_both_arms(schedule, chunks, lambda chunk: stored(schedule, chunk.branch, results[chunk.ahead]))
+        scanned.append(names)
+    lines += _stored(schedule, node, chunks, scanned) if stores else []
     steps = f"for step in range(0, CHUNKS, {schedule.unroll}):"
     return [*full(node, "_last", "THREADS"), steps, *indented(lines)]
+
+
+def _stored(schedule: ScanBlocks, node: Node, chunks: list[Chunk], scanned: list[Value]) -> list[str]:
+    """Return the lines that combine chunks with what is before them and store them: first they wait for it."""
+    lines = _awaited(node)
+    results: list[Values] = []
+    for chunk, names in zip(chunks, scanned, strict=True):
+        for tag, where in (("_member", "member == 0"), ("_block", "block == 0")):
+            where = "" if neutral(node, "(1, 1)") else where
+            lines += joined_cells(node, tagged(node, tag), cells_named(schedule, names), where)
+        lines += [line for name in names for line in whole(name, schedule.run)]
+        text, known = results_of(schedule, node, names, chunk)
+        lines += text
+        results.append(known)
+    return [
+        *lines,
+        *_in_both_arms(schedule, chunks, lambda chunk: stored(schedule, chunk.branch, results[chunk.ahead])),
+    ]
 
 
 def _in_both_arms(schedule: ScanBlocks, chunks: list[Chunk], lines_of: Callable[[Chunk], list[str]]) -> list[str]:
@@ -139,21 +150,20 @@ def _told(node: Node, value: str, where: str, place: str, guard: str = "") -> li
 
 
 def _awaited(node: Node) -> list[str]:
-    """Return the lines that wait for what is before a block."""
-    lines = full(node, "_block", "1")
-    await_all: list[str] = []
+    """Return the lines that wait for what is before a block, once its first chunks are read."""
+    lines: list[str] = []
     for name in tagged(node, ""):
         given = f"{name}_before_low + own, {name}_before_high + own, member"
-        await_all.append(f"{name}_first, {name}_second = await_words({given})")
-        value = f"from_words({name}_first, {name}_second, {node.registers[0]})"
-        await_all.append(f"{name}_block = tl.broadcast_to({value}, (ROWS, 1))")
-    return [*lines, "if block > 0:", *indented(await_all)]
+        lines.append(f"{name}_first, {name}_second = await_words({given})")
+        lines.append(f"{name}_block = from_words({name}_first, {name}_second, {node.registers[0]})")
+    return ["if (step == 0) & (block > 0):", *indented(lines)]
 
 
 def _totals(node: Node) -> list[str]:
     """Return the lines of the program that combines totals: as many at once as there are, up to a row of threads.
 
-    Each lane takes the totals before its own, one after the other, so all lanes take a total in the same step.
+    Each lane takes the totals before its own, one after the other, so all lanes take a total in the same step. The
+    next totals are read meanwhile.
     """
     run, each, before, total, new = (tagged(node, tag) for tag in ("_before", "_each", "_base", "_sum", "_more"))
     words = [f"{name}_word_{word}" for name in tagged(node, "") for word in ("low", "high")]
@@ -182,12 +192,12 @@ def _totals(node: Node) -> list[str]:
         for name, value in zip(run, new, strict=True)
     ]
     body = [
-        *read("(first + THREADS)", "_next"),
         f"found = stored_so_far({known}, lane)",
         *[
             f"{name}_sum = from_words({name}_word_low, {name}_word_high, {node.registers[0]})"
             for name in tagged(node, "")
         ],
+        *read("(first + found)", "_next"),
         "begin = lane - (first + lane) % blocks  # of the row",
         *[
             f"{name} = tl.where(begin < 0, {value}, {nothing or value})"
@@ -199,10 +209,7 @@ def _totals(node: Node) -> list[str]:
         *joined_after(before, total, new, "lane"),
         *last,
         "first += found",
-        "if found == THREADS:",
-        *indented([f"{word} = {word}_next" for word in words]),
-        "else:",
-        *indented(read("first")),
+        *[f"{word} = {word}_next" for word in words],
     ]
     return [
         *full(node, "_before", "THREADS"),

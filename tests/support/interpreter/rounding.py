@@ -135,6 +135,15 @@ def _narrowed(x: np.ndarray, name: str) -> np.ndarray:
         return np.clip(x, -largest, largest).astype(dtype).view(np.uint8)
 
 
+def _awaited(interpreter: Any, tl: Any, places: np.ndarray) -> np.ndarray:
+    """Words that other programs store, once all are; a volatile load lets those programs run."""
+    handle = interpreter.TensorHandle(places.astype(np.uint64), tl.pointer_type(tl.int64))
+    words = np.zeros(places.shape, np.int64)
+    while not words.all():
+        words = interpreter.interpreter_builder.create_load(handle, None, True).data
+    return words
+
+
 def mend(interpreter: Any, tl: Any, libdevice: Any) -> None:
     """Give the interpreter what it has not."""
 
@@ -181,6 +190,9 @@ def mend(interpreter: Any, tl: Any, libdevice: Any) -> None:
             found = on_tensors(lambda *arrays: computed_on_words(asm, kind, pack, arrays))(*args)
             type_ = tl.block_type(dtype, found.type.shape) if found.type.is_block() else dtype
             return tl.tensor(interpreter.TensorHandle(found.handle.data, dtype), type_)  # bfloat16 is uint16 in NumPy
+        if " again: ld.relaxed.gpu.global.u64 $0, [$1];" in asm:
+            assert (constraints, dtype, is_pure) == ("=&l,l", tl.int64, False)
+            return on_tensors(lambda places: _awaited(interpreter, tl, places))(*args)
         registers = ", ".join(f"${k}" for k in range(len(args) + 1))
         name, flushes = re.fullmatch(rf"(\w+)\.(?:full|approx)(\.ftz)?\.f32 {re.escape(registers)};", asm).groups()  # type: ignore[union-attr]
         assert (constraints, dtype) == (",".join(["=f", *["f"] * len(args)]), tl.float32)

@@ -61,16 +61,19 @@ def read_words(low, high, number, count):
 
 
 def await_words(low, high, row):
-    """The words of one value, once they are stored. One row of threads reads them for all."""
-    x, y = read_for_all(low, row), read_for_all(high, row)
-    while (x == 0) | (y == 0):
-        x, y = read_for_all(low, row), read_for_all(high, row)
-    return x, y
+    """The words of one value, once they are stored. Each warp reads them by itself, and waits for no other one."""
+    return await_word(low + row * 0), await_word(high + row * 0)
 
 
-def read_for_all(pointer, row):
-    """The word at an address, as it is at the moment. One row of threads reads it for all."""
-    return tl.max(tl.load(pointer + row * 0, mask=row == 0, other=0, volatile=True))
+def await_word(places):
+    """The words at some places, once they are stored.
+
+    A word is all that is read of what its program stored, so its load orders no other one.
+    """
+    asm: tl.constexpr = (
+        "{ .reg .pred unset; again: ld.relaxed.gpu.global.u64 $0, [$1]; setp.eq.u64 unset, $0, 0; @unset bra again; }"
+    )
+    return tl.inline_asm_elementwise(asm, "=&l,l", [places.to(tl.int64)], tl.int64, is_pure=False, pack=1)
 
 
 def stored_so_far(words, number):

@@ -2,7 +2,9 @@
 
 A tile's rows are the segments of a block, its columns are the lanes of `tilearray.geometry.scan`. A program finds the
 total of its block, and tells it. The first program combines all totals one after the other, and tells each program what
-is before its block. Then that program reads its elements again, which lie in the L2 cache, and stores the results.
+is before its block. Meanwhile that program reads its first elements again, which lie in the L2 cache, and combines
+them; each of its warps waits by itself, and stores the results. On an H100 flat sums of float32 are scanned at 0.89 of
+a copy's rate so, and at 0.73 if all warps wait for one before they read.
 
 Programs take numbers in the order in which they start. The first one is that of the totals. It waits for the next total
 only, and another program waits for the totals before its own. So all of them go on if a GPU runs two programs at once.
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilearray_cuda.kernels.hardware import LINE
+from tilearray_cuda.kernels.hardware import LINE, WORD
 from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, divided_out, moved_along
 from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.schedules.scan import Scan
@@ -24,6 +26,9 @@ WORDS = 16
 """Bytes of the two words of a value."""
 AT_ONCE = 4
 """The chunks of a segment that are read at once."""
+WORD_REGISTERS = 64
+"""The most registers of a thread that scans words, so a multiprocessor of 2,048 threads runs four programs of eight
+warps at once. On an H100 float32 is scanned at 0.89 of a copy's rate so, and at 0.88 by three programs."""
 
 
 class ScanBlocks(Scan):
@@ -57,7 +62,8 @@ class ScanBlocks(Scan):
         """Every spec: a warp, or half of one, has a segment."""
         _, lanes, members, *_ = facts
         found = cls(spec, Tile(members, lanes, 1))
-        return found.resized(Tile(members, lanes, max(1, members * found.threads // 32)))
+        registers = WORD_REGISTERS if spec.narrowest == spec.widest == WORD else 0
+        return found.resized(Tile(members, lanes, max(1, members * found.threads // 32), registers=registers))
 
     # ------------------------------------------------------------------ the kernel
 
