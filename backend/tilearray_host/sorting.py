@@ -1,12 +1,14 @@
 """Sorting, searching and sets by NumPy.
 
 The order is NumPy's: ascending, NaN last. Descending is the same order reversed, so NaN comes first. Sorting is
-stable: by an algorithm that is, or by NumPy's fastest where no result can show the difference. float16 has NumPy's own
-order; bfloat16 and float8 are sorted as float32, which holds all of their values. Indices and counts are int64.
+stable: by an algorithm that is, or by NumPy's fastest where no result can show the difference. Floats of 16 bits are
+sorted as integers, if equal ones have equal bits and no index is asked. Else float16 has NumPy's own order; bfloat16
+and float8 are sorted as float32, which holds all of their values. Indices and counts are int64.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -33,10 +35,16 @@ def sort(x: np.ndarray, axis: int, descending: bool, /) -> np.ndarray:
     >>> sort(np.array([2, 3, 1]), 0, True)
     array([3, 2, 1])
     """
+    codes = _codes(x)
+    if codes is not None:
+        codes.sort(axis, kind=_sort_kind(codes))
+        if descending:
+            _reverse(codes, axis)
+        return _of_codes(codes, x.dtype)
     source = np.flip(x, axis) if descending else x
     ordered = _copied(source)
     if ordered.dtype.kind != "f":
-        ordered.sort(axis, kind=_kind_for(ordered))
+        ordered.sort(axis, kind=_sort_kind(ordered))
     elif ordered.size:
         # Before the sort: with AVX2, NumPy's sort may store 0.0 for -0.0.
         shows_order = _has_negative_zero(ordered)
@@ -120,6 +128,10 @@ def unique(x: np.ndarray, indices: bool, inverse: bool, counts: bool, /) -> Uniq
     >>> unique(np.array([5, 3, 5]), False, False, True)
     Unique(values=array([3, 5]), indices=None, inverse=None, counts=array([1, 2]))
     """
+    codes = None if indices or inverse else _codes(x)
+    if codes is not None:
+        found = unique(codes, False, False, counts)
+        return found._replace(values=_of_codes(found.values, x.dtype))
     flat = _ordered(x).reshape(-1)
     kind = _kind_for(flat)
     order = None
@@ -129,7 +141,7 @@ def unique(x: np.ndarray, indices: bool, inverse: bool, counts: bool, /) -> Uniq
         order = np.argsort(flat, kind=kind)
     if order is None:
         ordered = flat.copy() if np.may_share_memory(flat, x) else flat
-        ordered.sort(kind=kind)
+        ordered.sort(kind=_sort_kind(ordered) if ordered.dtype.kind in "iu" else kind)
     else:
         ordered = flat[order]
     is_first = _is_first(ordered)
@@ -203,6 +215,56 @@ def _kind_for(x: np.ndarray) -> Literal["stable"] | None:
     if not x.size:
         return None
     return "stable" if x.dtype.kind != "f" or _has_unlike_equals(x) else None
+
+
+def _sort_kind(x: np.ndarray) -> Literal["stable"] | None:
+    """The faster algorithm for a sort of integers without indices: for 16 bits NumPy's default, if it is vectorized."""
+    return None if x.dtype.itemsize == 2 and _are_shorts_vectorized() else _kind_for(x)
+
+
+@cache
+def _are_shorts_vectorized() -> bool:
+    """Whether NumPy sorts 16 bits by vectors on this processor: else its default takes 20 times as long."""
+    config: Any = np.show_config(mode="dicts")
+    return "AVX512_ICL" in config.get("SIMD Extensions", {}).get("found", [])
+
+
+def _codes(x: np.ndarray) -> np.ndarray | None:
+    """A copy in C order of 16-bit floats as int16 in their order: the bits, those below the sign reversed by it.
+
+    None for other dtypes, and if equals may have other bits: a zero that is negative, or a NaN.
+
+    >>> _codes(np.float16([1.0, -1.0, 2.0])).tolist()
+    [15360, -15361, 16384]
+    """
+    if x.dtype not in _INFINITY or not x.size:
+        return None
+    codes = np.array(x, order="C").view(np.int16)
+    low, high = np.minimum.reduce(codes, None), np.maximum.reduce(codes, None)
+    infinity = _INFINITY[x.dtype]
+    if low == -(2**15) or high > infinity:
+        return None
+    if low < 0:
+        _reverse_negative(codes)
+        if np.minimum.reduce(codes, None) < ~infinity:
+            return None
+    return codes
+
+
+def _of_codes(codes: np.ndarray, dtype: DType) -> np.ndarray:
+    """The floats of codes, in their memory."""
+    _reverse_negative(codes)
+    return codes.view(dtype)
+
+
+def _reverse_negative(codes: np.ndarray) -> None:
+    """Reverse the bits of negative codes below the sign, in place."""
+    signs = codes >> 15
+    signs &= 2**15 - 1
+    codes ^= signs
+
+
+_INFINITY = {dtype_named("float16"): 0x7C00, dtype_named("bfloat16"): 0x7F80}
 
 
 def _has_unlike_equals(x: np.ndarray) -> bool:
