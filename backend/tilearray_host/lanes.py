@@ -54,6 +54,8 @@ STEPS = 16
 """The steps of a block, at least, if there are as many."""
 LANES = 2**15
 """The values of the lanes of a part, or twice as many if each is one element: they stay in the cache with a block."""
+WHOLE = 2**18
+"""The same if that makes columns whole rows: memory is read in half the time."""
 KEPT_BYTES = 2**25
 """The most memory that all reductions keep for the next calls: a few functions of several reductions each take turns in
 it. The system clears every page of new memory, which doubles the time of a call."""
@@ -137,6 +139,8 @@ class Bound:
         walk = self.walk
         chunks, last = walk.segments.chunks, walk.last
         values = LANES if walk.outer or chunks > 1 else 2 * LANES
+        if self.as_it_is and not walk.neighbours:
+            values = max(values, min(walk.lanes * walk.fast, WHOLE))
         for runs in walk.runs():
             shape = (*walk.slow_kept, walk.segments.inner, walk.fast)
             outer = (runs.indices.stop - runs.indices.start, *walk.outer[1:]) if walk.outer else ()
