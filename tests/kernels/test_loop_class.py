@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.kernels import body_for, kernel_for
 
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.loop import Loop, make_loop
@@ -99,6 +100,24 @@ def test_columns_merge_where_they_fill_no_whole_tiles(columns: int, merges: bool
     spaced = tuple(2 * stride for stride in dense)
     assert found(spaced, turned).merges is False
     assert found((800 * columns, columns, 1), (800 * columns, 1, 800)).merges is False, "rows come before the columns"
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "itemsize", "tile"),
+    [
+        (40, 600_000, 4, (64, 64, 8)),
+        (50, 500_000, 4, (64, 64, 8)),
+        (50, 500_000, 8, (16, 128, 4)),
+        (48, 600_000, 4, (16, 64, 4)),
+        (39, 600_000, 4, (16, 256, 4)),
+        (50, 21_000, 4, (64, 64, 8)),
+        (50, 2**15, 4, (64, 64, 8)),
+    ],
+)
+def test_short_columns_are_transposed_in_masked_tiles(rows: int, columns: int, itemsize: int, tile: Ints) -> None:
+    dtype = f"float{8 * itemsize}"
+    found = kernel_for(body_for("identity", [dtype]), (rows, columns), [(columns, 1), (1, rows)])
+    assert found.schedule.tile[:3] == tile
 
 
 @pytest.mark.parametrize(

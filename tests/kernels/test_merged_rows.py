@@ -21,6 +21,8 @@ PERMUTED: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "four axes reversed": ((8, 5, 16, 12), (3, 2, 1, 0)),
     "edges": ((4, 6, 3, 8, 36), (4, 3, 2, 1, 0)),
     "columns that fill blocks": ((128, 20, 20), (2, 1, 0)),
+    "axes of odd pitches merged": ((9, 4, 6, 20), (3, 2, 1, 0)),
+    "rows of odd pitches merged": ((10, 16, 6, 42), (3, 2, 1, 0)),
 }
 
 
@@ -42,6 +44,18 @@ def test_copies(name: str, dtype: str, interpreter: Interpreter) -> None:
     call = planned("identity", x, out=np.empty(x.shape, x.dtype), index_bits=64 if dtype == "float64" else 32)
     assert isinstance(call.kernel.schedule, MergedRows)
     assert interpreter.run(call, None).tobytes() == x.tobytes()
+    schedule, strides = call.kernel.schedule, call.kernel.loop.strides
+    for _, place, axis in schedule.open_strides():
+        assert strides[place][axis] % schedule.stride_divisor(schedule.spec.arrays[place]) == 0
+
+
+@pytest.mark.parametrize("shape", [(90, 200, 36, 40), (90, 200, 36, 44), (90, 180, 30, 50), (18, 30, 26, 44, 42)])
+def test_pitches_of_axes_that_are_merged_need_not_be_even(shape):
+    x = ta.empty(shape, dtype="float32", device="cpu")
+    axes = tuple(reversed(range(len(shape))))
+    (launch,) = ta.explain(lambda x: ta.ascontiguousarray(ta.permute_dims(x, axes)), x, arch=90).launches
+    assert launch.kernel.schedule == "merged_rows"
+    assert launch.kernel.code.loads[0][0] == launch.kernel.code.stores[0][0] == 16
 
 
 @pytest.mark.parametrize("form", ["dense", "a row", "a column", "one slice", "transposed alike"])

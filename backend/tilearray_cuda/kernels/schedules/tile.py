@@ -57,10 +57,10 @@ SIZES = {
 }  # fmt: skip
 
 
-SHORT_ROWS = 64
-"""Rows of a tile that reaches beyond 40 rows and more, which no tiles of 16 fill. On an H100 two permutations of five
-axes, of which one has 40, are copied in such tiles of 4-byte elements at 0.85 and 0.88 of a copy's rate, and in tiles
-of 16 rows at 0.81 and 0.84."""
+SHORT = Tile(64, 64, 8)
+"""A tile of 4-byte elements that reaches beyond 40 rows and more, which no tiles of 16 fill. On an H100 two
+permutations of five axes, of which one has 40, are copied in such tiles at 0.85 and 0.88 of a copy's rate, and in tiles
+of 16 rows at 0.81 and 0.84; matrices of 40 and of 50 columns are transposed at 0.92 and 0.91, and at 0.72 and 0.57."""
 
 
 class TileFacts(NamedTuple):
@@ -72,9 +72,9 @@ class TileFacts(NamedTuple):
     merges : whether the last axis and the last but two may be the columns, as one; the last alone fills tiles badly
     fours : whether tiles reach beyond the last two axes in whole vectors of 4, since both extents are multiples of 4
     huge : whether one array is transposed into another, and no cache has room for either
-    short : whether one tile of `SHORT_ROWS` has all rows, and smaller tiles would be many
+    short : whether a tile of the rows of `SHORT` has all rows, and smaller tiles would be many
     further : if rows fill tiles badly, the slower axis in which those of transposed arrays go on, and the rows of a
-        tile that both axes fill
+        tile that both axes fill; () if other pitches are no multiples of 4
     """
 
     fits: Ints
@@ -119,8 +119,8 @@ class Tiles(Tiled):
         fits = _fits(shape)
         merges = len(shape) > 2 and _merges(shape[-1], loop.strides)
         huge = prod(shape) >= extents.HUGE and loop.case == "tile" and len(loop.strides) == 2
-        short = 40 <= shape[-2] < SHORT_ROWS and shape[-2] % 16 > 0 and fits[0] < SHORT_ROWS
-        further = () if fits[0] >= SHORT_ROWS else _further(shape, loop.strides, merges)
+        short = 40 <= shape[-2] < SHORT.rows and shape[-2] % 16 > 0 and fits[0] < SHORT.rows
+        further = () if fits[0] >= SHORT.rows else _further(shape, loop.strides, merges)
         return TileFacts(fits, merges, _ends_in_fours(shape[-2:], fits), huge, short, further)
 
     @classmethod
@@ -130,8 +130,8 @@ class Tiles(Tiled):
         kind = "merged" if merged else "tile" if rows_are_aligned(spec) else "odd"
         tile = tile_for(SIZES, arch, kind + (" copied" if spec.copies else ""), spec.widest)
         rows, columns = facts.fits
-        if facts.short and merged and spec.copies and spec.widest == WORD:
-            rows = SHORT_ROWS
+        if facts.short and spec.copies and spec.widest == WORD and (merged or columns >= SHORT.columns):
+            return cls(spec, SHORT, facts)
         return cls(spec, cut(tile, rows, tile.columns if merged else columns), facts)
 
     @property
@@ -251,8 +251,24 @@ def _further(shape: Ints, strides: tuple[Ints, ...], merges: bool) -> Ints:
     for axis in range(len(shape) - (3 if merges else 2)):
         if all(each[axis] == shape[-2] for each in strides if each[-2] == 1):
             rows = extents.filled(shape[axis] * shape[-2], 128, 7)
-            return (axis, rows) if rows >= SHORT_ROWS else ()
+            return (axis, rows) if rows >= SHORT.rows and _pitches_in_fours(strides, axis, merges) else ()
     return ()
+
+
+def _pitches_in_fours(strides: tuple[Ints, ...], slow: int, merges: bool) -> bool:
+    """Whether the pitches of dense arrays are multiples of 4, but for those of the axes that are merged.
+
+    >>> _pitches_in_fours(((18000, 90, 648000, 1), (30, 1440, 1, 288000)), 0, True)
+    True
+    """
+    rank, pitches = len(strides[0]), 0
+    columns = (rank - 1, rank - 3) if merges else (rank - 1,)
+    for each in strides:
+        if 1 in each[-2:]:
+            known = (rank - 2, slow) if each[-2] == 1 else columns
+            for axis in set(range(rank)).difference(known):
+                pitches |= each[axis]
+    return pitches % 4 == 0
 
 
 def _merges(columns: int, strides: tuple[Ints, ...]) -> bool:
