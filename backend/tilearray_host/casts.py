@@ -300,7 +300,8 @@ def _to_integer(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
 def _to_small_integer(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     """The same, to 8 or 16 bits, if the passes over elements without gaps read a cache. Others are read only once."""
     if x.flags.forc and (dtype.kind == "u" or x.nbytes < CACHED):
-        return _native(x, dtype, out) if _in_range(x, dtype) else _clipped_small(x, dtype, out)
+        in_range = x.nbytes < CACHED or _in_range(x.ravel("K")[:SAMPLE], dtype)  # the first few may tell
+        return _native(x, dtype, out) if in_range and _in_range(x, dtype) else _clipped_small(x, dtype, out)
     by_int32 = x.itemsize == 8 in x.strides and not x.flags.forc and _says_invalid(x.dtype, _INT32)
     return _through_int32(x, dtype, out) if by_int32 else _clipped_small(x, dtype, out)
 
@@ -424,8 +425,10 @@ def _clipped(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     return result
 
 
-CACHED = 2**20
+CACHED = 2**19
 """The bytes up to which a second pass over floats takes less time than to clip all of them."""
+SAMPLE = 2**10
+"""The elements of many that are looked at before all are."""
 EXACT = 2**24
 """float32 holds all integers up to it."""
 FEW = 64
