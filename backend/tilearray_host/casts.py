@@ -348,21 +348,22 @@ def _in_range(x: Array, dtype: np.dtype[Any]) -> bool:
     if not x.size:
         return False
     unsigned, signed, above, below = _outside(x.dtype, dtype)
-    greatest = np.maximum.reduce(x.view(unsigned), axis=None)
-    return bool(greatest < above or (greatest < below and np.maximum.reduce(x.view(signed), axis=None) < above))
+    greatest = int(np.maximum.reduce(x.view(unsigned), None))
+    return greatest < above or (greatest < below and int(np.maximum.reduce(x.view(signed), None)) < above)
 
 
 @cache
-def _outside(source: np.dtype[Any], target: np.dtype[Any]) -> tuple[np.dtype[Any], np.dtype[Any], Any, Any]:
+def _outside(source: np.dtype[Any], target: np.dtype[Any]) -> tuple[np.dtype[Any], np.dtype[Any], int, int]:
     """Return the dtypes of a float's bits, and the bits of the first floats above and below the range of a target.
 
-    No bits are below the range of an unsigned target: every negative float counts as above.
+    No bits are below the range of an unsigned target: every negative float counts as above. They are Python's ints,
+    since NumPy compares numbers of unlike dtypes in the time of many elements.
     """
     bits, is_signed = target.itemsize * 8, target.kind == "i"
     unsigned, signed = (np.dtype(f"{kind}{source.itemsize}") for kind in "ui")
     limits = (2 ** (bits - 1), -(2 ** (bits - 1)) - 1) if is_signed else (2**bits, 2**bits)
     with np.errstate(over="ignore"):  # float16 has no numbers above the range of 16 bits
-        above, below = (source.type(float(limit)).view(unsigned) for limit in limits)
+        above, below = (int(source.type(float(limit)).view(unsigned)) for limit in limits)
     return unsigned, signed, above, below
 
 
@@ -425,7 +426,7 @@ def _clipped(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     return result
 
 
-CACHED = 2**19
+CACHED = 2**20
 """The bytes up to which a second pass over floats takes less time than to clip all of them."""
 SAMPLE = 2**10
 """The elements of many that are looked at before all are."""
