@@ -10,12 +10,24 @@ pytestmark = [needs_triton, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("name", ["complex64", "complex128"])
-def test_inverse_real_transforms_are_a_launch_and_a_pass(process, name):
-    process.pool.submit(_transform, name).result()
+@pytest.mark.parametrize("apart", [0, 40 * 64])
+def test_inverse_real_transforms_are_a_launch_and_a_pass_or_two(process, name, apart):
+    process.pool.submit(_transform, name, apart).result()
 
 
-def _transform(name: str) -> None:
+def _transform(name: str, apart: int) -> None:
     """They ignore the imaginary parts that do not count, and leave their operand as it is."""
+    from unittest import mock
+
+    from tilearray.engine.caches import TwoGenerations
+    from tilearray.fft import device_fourier, transforms
+
+    known = TwoGenerations(64)
+    with mock.patch.object(device_fourier, "APART", apart), mock.patch.object(transforms, "_KNOWN", known):
+        _transform_some(name, apart > 0)
+
+
+def _transform_some(name: str, is_apart: bool) -> None:
     from support.fake_cufft import FakeTransforms
     from support.interpreter.emulated_gpu import emulated_device
 
@@ -36,8 +48,8 @@ def _transform(name: str) -> None:
                 for given in (x, turned, wide) if both else (x,):
                     launches, runs = device.backend.launches, device.backend.transforms.library.runs
                     found = transform(given, size, norm=norm)
-                    assert device.backend.transforms.library.runs - runs == 1
-                    assert device.backend.launches - launches <= (1 if given is x else 3)
+                    assert device.backend.transforms.library.runs - runs == 1 + (both and is_apart)
+                    assert device.backend.launches - launches <= (1 if given is x or is_apart else 3)
                     np.testing.assert_allclose(ta.to_numpy(found), wanted, atol=2e-5 if name == "complex64" else 1e-13)
         np.testing.assert_array_equal(ta.to_numpy(x), host)
     endless = ta.asarray(np.array([complex(3, np.inf), 0, 0], name), device=device)
