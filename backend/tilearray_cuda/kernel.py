@@ -21,6 +21,9 @@ from tilearray_cuda.runtime import call_source, launch
 
 Launch = Callable[..., None]
 
+_WALKED = ("reduce", "scan", "total", "count", "starts", "slot", "bins", "marks", "digits", "histograms", "rank")
+"""The nodes of kernels whose loops have more than extents."""
+
 
 class Kernel:
     """A kernel, loaded on one device, with everything that is the same for all its loops.
@@ -201,9 +204,8 @@ def compile_kernel(device: Any, expression: Any, loop_class: Any, aligned: tuple
 def fixed_by_loop(schedule: Schedule, arguments: Any) -> Callable[[Any], bytes]:
     """Return the function of a loop that packs extents, strides and the number of programs."""
     strides = tuple([(position, axis) for _, position, axis in schedule.open_strides()])
-    walks = ("reduce", "scan", "total", "count", "starts", "slot", "bins", "marks", "digits", "rank")
-    has_segments = schedule.spec.has_node(*walks)
-    others = tuple([attribute for _, attribute in schedule.loop_arguments()]) if has_segments else None
+    walks = schedule.spec.has_node(*_WALKED)
+    others = tuple([attribute for _, attribute in schedule.loop_arguments()]) if walks else None
     bind = call_source.fixed_written_out(schedule.spec.rank, strides, schedule.programs(), others)
     return bind(arguments.pack_fixed, arguments.block, arguments.fix)
 

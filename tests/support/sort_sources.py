@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from support.oracles.formats import dtype_of
+from tilearray.engine.operation import FixedOperation
 from tilearray.functions import ordering, sort_keys
 from tilearray.geometry.loop import make_loop
 from tilearray.geometry.selection import make_selection
@@ -23,18 +22,33 @@ def rows_sources(dtype: str, rows: int, extent: int, arch: int = 90) -> Iterator
         yield source_of(schedule_of(make_spec(operation.graph, loop_class(loop), (True, True)), arch))
 
 
-def partition_sources(dtype: str, extent: int, arch: int = 90, has_base: bool = False) -> Iterator[Source]:
-    """Yield the sources of a count of digits, and of all partitions of a row of a dtype, whose keys have a base."""
-    given: np.dtype = dtype_of(dtype)
+def partition_sources(dtype: str, extent: int, arch: int = 90, form: str = "") -> Iterator[Source]:
+    """Yield the sources of a count of digits, and of all partitions of rows of a dtype, whose keys have a form."""
     places, by_block = ordering.end_dtype(extent), has_few_blocks(1, extent)
-    about = places, by_block, has_base
-    operations = [ordering._counting(given, by_block, has_base), ordering._moving(given, *about)]
-    operations.append((ordering._numbering if dtype == "bool" else ordering._joining)(given, *about))
-    if dtype == "uint64":
-        operations += [ordering._unjoining(given, *about), ordering._joining_upper(given, *about)]
-    for number, operation in enumerate(operations):
-        loop = make_partition(1, extent, [(0, 1), (0, 1), *[(0, 0)] * (number > 0)])
-        yield source_of(schedule_of(make_spec(operation.graph, loop_class(loop), (True,) * len(loop.strides)), arch))
+    given = "counts" if by_block else "sums"
+    yield _of_blocks(ordering._counting(dtype_of(dtype), by_block, form), extent, 0, arch)
+    for operation in _placing(dtype):
+        yield _of_blocks(operation(dtype_of(dtype), places, given, form), extent, 1, arch)
+
+
+def sweep_sources(dtype: str, extent: int, arch: int = 90, form: str = "") -> Iterator[Source]:
+    """Yield the sources of a count of all digits, and of all partitions in one sweep."""
+    given = dtype_of(dtype)
+    yield _of_blocks(ordering._counting_all(given, given.itemsize, form), extent, 0, arch)
+    for operation in _placing(dtype):
+        yield _of_blocks(operation(given, ordering.end_dtype(extent), "starts", form), extent, 2, arch)
+
+
+def _placing(dtype: str) -> list[ordering.Placing]:
+    """What is stored in the order of a digit: all of it for integers of 64 bits, as which words are stored."""
+    further = [ordering._unjoining, ordering._joining_upper] if dtype == "uint64" else []
+    return [ordering._moving, ordering._numbering if dtype == "bool" else ordering._joining, *further]
+
+
+def _of_blocks(operation: FixedOperation, extent: int, memories: int, arch: int) -> Source:
+    """The source of an operation on a row, and on memories."""
+    loop = make_partition(1, extent, [(0, 1), (0, 1), *[(0, 0)] * memories])
+    return source_of(schedule_of(make_spec(operation.graph, loop_class(loop), (True,) * len(loop.strides)), arch))
 
 
 def mending_sources(dtype: str, extent: int, arch: int = 90) -> Iterator[Source]:
@@ -63,4 +77,7 @@ def sort_sources() -> Iterator[Source]:
     for dtype in ("bool", "int8", "float16", "float32", "int64", "uint64"):
         yield from rows_sources(dtype, 5000, 30)
         yield from partition_sources(dtype, 300_000)
-    yield from partition_sources("uint64", 300_000, has_base=True)
+    for dtype, form in ("uint64", "base"):
+        yield from partition_sources(dtype, 300_000, form=form)
+    for dtype, form in (("int8", ""), ("float32", ""), ("uint64", "base")):
+        yield from sweep_sources(dtype, 5_000_000, form=form)

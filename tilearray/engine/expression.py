@@ -47,9 +47,14 @@ base, start, infinity, near)``
                                                    words of 32 bits of the output
 ``("digits", node, by_block)``                     how often each integer below 256 is `node` in each block of rows;
                                                    integer by integer, or block by block
-``("rank", node, input, by_block)``                how many elements of its row come before it in the order of `node`,
-                                                   an integer below 256, from an array of the running sums of counts, or
-                                                   of the counts block by block
+``("histograms", node, size)``                     the same of so many digits of `node`, the lowest first, in a row:
+                                                   added to the first elements of the output
+``("rank", node, input, given)``                   how many elements of its row come before it in the order of `node`,
+                                                   an integer below 256, from an array of running sums of counts, if
+                                                   `given` is "sums", or of the counts block by block, if "counts"
+``("rank", node, input, "starts", turns, first)``  the same of one row, from running sums of the counts of a digit, and
+                                                   an input of zeros: the first one counts programs, which tell the
+                                                   counts of their blocks from the place `first` on
 ``("sort", node, key, bits)``                      the element of a row at this place in the order of keys, of which so
                                                    many bits count
 ``("argsort", node, key, bits)``                   its index before the sort, an int64

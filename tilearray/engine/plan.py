@@ -462,7 +462,7 @@ def _recipe(
 _WRITTEN = {
     **dict.fromkeys(("fold", "fold_words"), FoldRecipe),
     **dict.fromkeys(("bins", "marks"), SegmentRecipe),
-    **dict.fromkeys(("digits", "rank", "sort", "argsort"), RowsRecipe),
+    **dict.fromkeys(("digits", "histograms", "rank", "sort", "argsort"), RowsRecipe),
 }
 """Recipes of expressions that only write to targets, by their last node."""
 

@@ -76,7 +76,7 @@ def graph_lines(graph: Expression) -> list[str]:
 
 def _read_by(node: tuple[Any, ...]) -> Sequence[int]:
     """Return the nodes that a node reads."""
-    if node[0] in ("cast", "part", "slot", "count", "bins", "marks", "digits", "rank"):
+    if node[0] in ("cast", "part", "slot", "count", "bins", "marks", "digits", "histograms", "rank"):
         return () if node[1] is None else (node[1],)
     if node[0] in ("sort", "argsort"):
         return cast(Sequence[int], node[1:])
@@ -102,6 +102,7 @@ _WORDS = {
     "bins": "how often each integer is {}",
     "marks": "a bit for each {}",
     "digits": "how often each digit is {}",
+    "histograms": "how often each digit of {} is each integer",
     "rank": "place by digit {}",
     "sort": "{} in order",
     "argsort": "order of {}",

@@ -41,7 +41,6 @@ from tilearray.functions.sort_keys import (
     Turned,
     digits_enough,
     is_wide,
-    key_dtype,
     least_gap,
     mending,
     mending_order,
@@ -52,7 +51,7 @@ from tilearray.functions.sort_keys import (
     turned_key,
 )
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.sorting import DIGIT, DIGITS, WHOLE, blocks_of, has_few_blocks
+from tilearray.geometry.sorting import DIGIT, DIGITS, WHOLE, blocks_of, has_few_blocks, is_swept, words_of_sweep
 from tilearray.ops.execute import fill
 from tilearray.ops.scan import scan_of
 
@@ -65,8 +64,8 @@ MENDED = 1 << 24
 """The elements of a row from which short runs are sorted at last."""
 _AS_IT_IS = Turned(0, 0, 2 * HALF)
 
-Placing = Callable[[np.dtype, np.dtype, bool, bool], FixedOperation]
-"""Returns an operation for rows of a dtype, places of a dtype, counts that no scan adds, and a base of keys."""
+Placing = Callable[[np.dtype, np.dtype, str, str], FixedOperation]
+"""Returns an operation for rows of a dtype, places of a dtype, what these are found from, and keys of a form."""
 
 
 def sorted_along(x: A, axis: int, descending: bool, sample: Sample | None = None) -> A:
@@ -121,8 +120,9 @@ def sorted_rows(x: A, descending: bool = False, sample: Sample | None = None) ->
 
 def _by_digits(x: Any, turned: Turned, start: int) -> Any:
     """Return rows in the order of the bits of keys from a start on."""
-    for shift in range(start, turned.bits, DIGIT):
-        x = _partitioned(_moving, x, shift, turned)
+    sums = _sums_of_digits(x, turned, start, turned.bits)
+    for number, shift in enumerate(range(start, turned.bits, DIGIT)):
+        x = _partitioned(_moving, x, shift, turned, sums=_row(sums, number))
     return x
 
 
@@ -142,19 +142,21 @@ def order_of_rows(x: Any, descending: bool = False, bits: int | None = None) -> 
     turned, few = _looked_at(x, turned) if turned.bits > HALF else (turned, 0)
     if turned.bits <= DIGIT:
         return _partitioned(_numbering, x, 0, turned, _INT64)
-    found = _order_mended(x, turned, few) if 0 < few <= HALF // DIGIT and turned.bits > HALF else None
+    found = _order_mended(x, turned, few) if turned.bits > HALF and 0 < few <= HALF // DIGIT else None
     return _order_by_words(x, turned) if found is None else found
 
 
 def _order_by_words(x: Any, turned: Turned) -> Any:
     """Return the indices that sort rows by keys of more than a digit."""
-    words = _partitioned(_joining, x, 0, turned, _UINT64)
-    order = _positions_in(words, DIGIT, min(turned.bits, HALF))
+    sums = _sums_of_digits(x, turned, 0, min(turned.bits, HALF))
+    words = _partitioned(_joining, x, 0, turned, _UINT64, sums=_row(sums, 0))
+    order = _positions_in(words, DIGIT, min(turned.bits, HALF), sums)
     if turned.bits <= HALF:
         return order
     rows = x._view(Layout(x.shape, (x.shape[1], 0)))
     words = run_fixed(_rejoining(x.dtype), [rows, order, turned.flip, turned.base], new_like(x, x.shape, _UINT64))
-    return _positions_in(words, 0, turned.bits - HALF)
+    sums = _sums_of_digits(words, _AS_IT_IS, HALF, turned.bits)
+    return _positions_in(words, 0, turned.bits - HALF, sums)
 
 
 def words_in_order(places: Any, bits: int) -> Any:
@@ -168,12 +170,12 @@ def words_in_order(places: Any, bits: int) -> Any:
     return reshape(words, -1)
 
 
-def _positions_in(words: Any, start: int, bits: int) -> Any:
+def _positions_in(words: Any, start: int, bits: int, sums: Any) -> Any:
     """Return the positions of words in the order of the bits of their keys from a start on."""
     for shift in range(start, bits, DIGIT):
         is_last = shift + DIGIT >= bits
         operation, dtype = (_unjoining, _INT64) if is_last else (_moving, _UINT64)
-        words = _partitioned(operation, words, HALF + shift, _AS_IT_IS, dtype)
+        words = _partitioned(operation, words, HALF + shift, _AS_IT_IS, dtype, sums=_row(sums, shift // DIGIT))
     return words
 
 
@@ -248,9 +250,10 @@ def _mended(x: Any, turned: Turned, few: int) -> Any:
 def _order_mended(x: Any, turned: Turned, few: int) -> Any:
     """Return the indices that sort a row, which few upper digits of keys nearly do; None if they leave long runs."""
     start = turned.bits - DIGIT * few
-    words = _partitioned(_joining_upper, x, start, turned, _UINT64, (turned.bits - HALF,))
-    for shift in range(HALF - DIGIT * (few - 1), HALF, DIGIT):
-        words = _partitioned(_moving, words, HALF + shift, _AS_IT_IS)
+    sums = _sums_of_digits(x, turned, start, turned.bits)
+    words = _partitioned(_joining_upper, x, start, turned, _UINT64, (turned.bits - HALF,), _row(sums, 0))
+    for number, shift in enumerate(range(HALF - DIGIT * (few - 1), HALF, DIGIT), 1):
+        words = _partitioned(_moving, words, HALF + shift, _AS_IT_IS, sums=_row(sums, number))
     memory, rows = (given._view(Layout(x.shape, (0, 0))) for given in (words, x))
     given = [words, memory, x.size, rows, turned.flip, turned.base, 2 * HALF - DIGIT * few]
     return _unless_cut(mending_order(x.dtype), given, new_like(x, x.shape, _INT64))
@@ -263,6 +266,24 @@ def _unless_cut(operation: FixedOperation, operands: list[Any], out: Any) -> Any
     return None if to_numpy(word)[0] else out
 
 
+# --- one sweep --------------------------------------------------------------------------------------------------------
+
+
+def _sums_of_digits(x: Any, turned: Turned, start: int, end: int) -> Any:
+    """Return the running sums of how often each digit between two bits comes, in rows; None if rows are not swept."""
+    if not is_swept(*x.shape):
+        return None
+    count = -(-(end - start) // DIGIT)
+    counts = fill(new_like(x, (count, DIGITS), _INT32), 0, "sort")
+    run_fixed(_counting_all(x.dtype, count, turned.form), [x, start, *turned.numbers], counts)
+    return scan("sort", "add", counts, 1, _INT32)
+
+
+def _row(sums: Any, number: int) -> Any:
+    """Return the sums of a digit."""
+    return None if sums is None else get(sums, number)
+
+
 # --- a digit ----------------------------------------------------------------------------------------------------------
 
 
@@ -273,33 +294,43 @@ def _partitioned(
     turned: Turned,
     dtype: np.dtype | None = None,
     further: tuple[int, ...] = (),
+    sums: Any = None,
 ) -> Any:
     """Return what an operation stores of the elements of rows in the order of one of their digits.
 
-    The operation takes the numbers of the keys, and `further` ones.
+    The operation takes the numbers of the keys, and `further` ones. The sums are those of a row that is swept.
     """
-    numbers, has_base = (shift, *turned.numbers), turned.base > 0
+    numbers, form = (shift, *turned.numbers), turned.form
     if not _is_watched(x):
-        key = operation, x._signature, dtype, has_base
-        return (_PASSES.get(key) or _PASSES.put(key, _Pass(*key)))(STATE.get().stream, x, numbers, further)
+        key = operation, x._signature, dtype, form, sums is not None
+        return (_PASSES.get(key) or _PASSES.put(key, _Pass(*key)))(STATE.get().stream, x, numbers, further, sums)
     rows, extent = x.shape
     places, by_block = end_dtype(extent), has_few_blocks(rows, extent)
-    counts = new_like(x, (rows, DIGITS * blocks_of(rows, extent)), _INT32)
-    run_fixed(_counting(x.dtype, by_block, has_base), [x, *numbers], counts)
-    ends = counts if by_block else scan("sort", "add", counts, 1, places)
-    memory = ends._view(Layout(x.shape, (0, 0)))
-    moving = operation(x.dtype, places, by_block, has_base)
-    return run_fixed(moving, [x, *numbers, *further, memory], new_like(x, x.shape, dtype))
+    if sums is not None:
+        memory = [sums, fill(new_like(x, (words_of_sweep(extent),), _INT32), 0, "sort")]
+    else:
+        counts = new_like(x, (rows, DIGITS * blocks_of(rows, extent)), _INT32)
+        run_fixed(_counting(x.dtype, by_block, form), [x, *numbers], counts)
+        memory = [counts if by_block else scan("sort", "add", counts, 1, places)]
+    moving = operation(x.dtype, places, _found_from(by_block, sums is not None), form)
+    nowhere = Layout(x.shape, (0, 0))
+    given = [x, *numbers, *further, *[each._view(nowhere) for each in memory]]
+    return run_fixed(moving, given, new_like(x, x.shape, dtype))
+
+
+def _found_from(by_block: bool, is_swept: bool) -> str:
+    """Return what places are found from, as of the node "rank"."""
+    return "starts" if is_swept else "counts" if by_block else "sums"
 
 
 class _Pass:
     """The plans of `_partitioned` for rows of one signature, found once: to find them takes longer than launches."""
 
-    def __init__(self, operation: Placing, given: Signature, dtype: np.dtype | None, has_base: bool) -> None:
+    def __init__(self, operation: Placing, given: Signature, dtype: np.dtype | None, form: str, is_swept: bool) -> None:
         (rows, extent), device = given.layout.shape, given.device
-        places, by_block, number = end_dtype(extent), has_few_blocks(rows, extent), typed_scalar(key_dtype(given.dtype))
-        counting = _counting(given.dtype, by_block, has_base)
-        moving = operation(given.dtype, places, by_block, has_base)
+        places, by_block = end_dtype(extent), has_few_blocks(rows, extent)
+        counting = _counting(given.dtype, by_block, form)
+        moving = operation(given.dtype, places, _found_from(by_block, is_swept), form)
         semantics = STATE.get().semantics  # which decide nothing about fixed operations
 
         def planned(operation: Operation, keys: Sequence[Key], out: Signature | None) -> Plan:
@@ -308,21 +339,26 @@ class _Pass:
         self._counts = signature_of(Layout.of((rows, DIGITS * blocks_of(rows, extent))), _INT32, device)
         self._memory = signature_of(Layout((rows, extent), (0, 0)), places, device)
         self._result = signature_of(Layout.of((rows, extent)), dtype or given.dtype, device)
-        self._count = planned(counting, [given, *_numbers(counting, number)], self._counts).call
+        self._count = planned(counting, [given, *_numbers(counting)], self._counts).call
         scanning = scan_of("sort", "add", places, 1, False)
         self._scan = None if by_block else planned(scanning, [self._counts], None).call
-        self._move = planned(moving, [given, *_numbers(moving, number), self._memory], self._result).call
+        memory = [self._memory] * (1 + is_swept)
+        self._move = planned(moving, [given, *_numbers(moving), *memory], self._result).call
+        self._words = (words_of_sweep(extent),)
 
-    def __call__(self, stream: Any, x: Any, numbers: tuple[int, ...], further: tuple[int, ...]) -> Any:
-        counts = self._count(stream, empty_array(x.__class__, self._counts, stream), x, *numbers)
-        ends = counts if self._scan is None else self._scan(stream, counts)
-        memory = x._make(ends._buffer, 0, self._memory)
-        return self._move(stream, empty_array(x.__class__, self._result, stream), x, *numbers, *further, memory)
+    def __call__(self, stream: Any, x: Any, numbers: tuple[int, ...], further: tuple[int, ...], sums: Any) -> Any:
+        if sums is None:
+            counts = self._count(stream, empty_array(x.__class__, self._counts, stream), x, *numbers)
+            found = [counts if self._scan is None else self._scan(stream, counts)]
+        else:
+            found = [sums, fill(new_like(x, self._words, _INT32), 0, "sort")]
+        memory = [x._make(each._buffer, each._offset, self._memory) for each in found]
+        return self._move(stream, empty_array(x.__class__, self._result, stream), x, *numbers, *further, *memory)
 
 
-def _numbers(operation: FixedOperation, number: Key) -> list[Key]:
+def _numbers(operation: FixedOperation) -> list[Key]:
     """Return the keys of the numbers that an operation takes."""
-    return [number for dtype in operation.graph.scalar_dtypes if dtype is not None]
+    return [typed_scalar(dtype) for dtype in operation.graph.scalar_dtypes if dtype is not None]
 
 
 _PASSES: TwoGenerations[_Pass] = TwoGenerations(128)
@@ -357,32 +393,39 @@ def _ordering(dtype: np.dtype) -> FixedOperation:
 
 
 @cache
-def _counting(dtype: np.dtype, by_block: bool, has_base: bool) -> FixedOperation:
+def _counting(dtype: np.dtype, by_block: bool, form: str) -> FixedOperation:
     """Return the operation that counts the digits of blocks: rows, a shift, the numbers of the keys."""
-    builder = Keyed(dtype, True, has_base)
+    builder = Keyed(dtype, True, form)
     return FixedOperation("sort", builder.build([builder.node("digits", builder.digit(), by_block)], [_INT32]))
 
 
 @cache
-def _moving(dtype: np.dtype, places: np.dtype, by_block: bool, has_base: bool) -> FixedOperation:
+def _counting_all(dtype: np.dtype, digits: int, form: str) -> FixedOperation:
+    """Return the operation that counts several digits of a row: a row, a shift, the numbers of the keys."""
+    builder = Keyed(dtype, True, form)
+    return FixedOperation("sort", builder.build([builder.node("histograms", builder.shifted(), digits)], [_INT32]))
+
+
+@cache
+def _moving(dtype: np.dtype, places: np.dtype, given: str, form: str) -> FixedOperation:
     """Return the operation that stores elements in the order of a digit."""
-    builder = Keyed(dtype, True, has_base)
-    return builder.placed(builder.element, dtype, places, by_block)
+    builder = Keyed(dtype, True, form)
+    return builder.placed(builder.element, dtype, places, given)
 
 
 @cache
-def _joining(dtype: np.dtype, places: np.dtype, by_block: bool, has_base: bool) -> FixedOperation:
+def _joining(dtype: np.dtype, places: np.dtype, given: str, form: str) -> FixedOperation:
     """Return the operation that stores words of the lower half of keys and positions in the order of a digit."""
-    builder = Keyed(dtype, True, has_base)
-    return builder.placed(_word(builder, builder.key, builder.key_dtype), _UINT64, places, by_block)
+    builder = Keyed(dtype, True, form)
+    return builder.placed(_word(builder, builder.key, builder.key_dtype), _UINT64, places, given)
 
 
 @cache
-def _joining_upper(dtype: np.dtype, places: np.dtype, by_block: bool, has_base: bool) -> FixedOperation:
+def _joining_upper(dtype: np.dtype, places: np.dtype, given: str, form: str) -> FixedOperation:
     """Return the operation that stores words of the bits of keys from a number on in the order of a digit."""
-    builder = Keyed(dtype, True, has_base)
+    builder = Keyed(dtype, True, form)
     upper = builder.call("upper", (builder.key, builder.number(_UINT64)), _UINT64, "{x} >> {y}")
-    return builder.placed(_word(builder, upper, _UINT64), _UINT64, places, by_block)
+    return builder.placed(_word(builder, upper, _UINT64), _UINT64, places, given)
 
 
 def _word(builder: ExpressionBuilder, key: int, dtype: np.dtype) -> int:
@@ -392,18 +435,18 @@ def _word(builder: ExpressionBuilder, key: int, dtype: np.dtype) -> int:
 
 
 @cache
-def _numbering(dtype: np.dtype, places: np.dtype, by_block: bool, has_base: bool) -> FixedOperation:
+def _numbering(dtype: np.dtype, places: np.dtype, given: str, form: str) -> FixedOperation:
     """Return the operation that stores positions in the order of a digit."""
-    builder = Keyed(dtype, True, has_base)
-    return builder.placed(builder.node("coordinate", 1), _INT64, places, by_block)
+    builder = Keyed(dtype, True, form)
+    return builder.placed(builder.node("coordinate", 1), _INT64, places, given)
 
 
 @cache
-def _unjoining(dtype: np.dtype, places: np.dtype, by_block: bool, has_base: bool) -> FixedOperation:
+def _unjoining(dtype: np.dtype, places: np.dtype, given: str, form: str) -> FixedOperation:
     """Return the operation that stores the positions of words in the order of a digit."""
-    builder = Keyed(dtype, True, has_base)
+    builder = Keyed(dtype, True, form)
     position = builder.call("position", (builder.element,), _INT64, "{x}.to(tl.uint32).to(tl.int64)")
-    return builder.placed(position, _INT64, places, by_block)
+    return builder.placed(position, _INT64, places, given)
 
 
 @cache

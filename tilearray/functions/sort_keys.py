@@ -28,7 +28,7 @@ from tilearray.functions.indexing.views import get
 from tilearray.functions.manipulation import new_like
 from tilearray.functions.reduce import refuse
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.sorting import DIGIT, DIGITS
+from tilearray.geometry.sorting import BEFORE_COUNTS, DIGIT, DIGITS
 from tilearray.ops.row import plain_dtype
 from tilearray.promotion.semantics import Semantics
 
@@ -110,21 +110,30 @@ def turned_key(builder: ExpressionBuilder, element: int, dtype: np.dtype, flip: 
 class Keyed(ExpressionBuilder):
     """A builder with an element of rows, its key, and the numbers that turn the order round and narrow the keys."""
 
-    def __init__(self, dtype: np.dtype, takes_shift: bool, takes_base: bool = False) -> None:
+    def __init__(self, dtype: np.dtype, takes_shift: bool, form: str = "") -> None:
         super().__init__()
         self.element = self.array(dtype)
         wide = self.key_dtype = key_dtype(dtype)
         self.shift = self.number(wide) if takes_shift else -1
         flip = self.number(wide)
-        self.key = turned_key(self, self.element, dtype, flip, self.number(wide) if takes_base else None)
+        self.key = turned_key(self, self.element, dtype, flip, self.number(wide) if form == "base" else None)
 
     def digit(self) -> int:
         """Add the digit at the shift."""
         return self.call("digit", (self.key, self.shift), _INT32, f"(({{x}} >> {{y}}) & {DIGITS - 1}).to(tl.int32)")
 
-    def placed(self, output: int, dtype: np.dtype, places: np.dtype, by_block: bool) -> FixedOperation:
-        """Return the operation that stores a node in the order of the digit, with places of a dtype."""
-        place = self.node("rank", self.digit(), self.memory(places), by_block)
+    def shifted(self) -> int:
+        """Add the key without the bits below the shift."""
+        return self.call("shifted", (self.key, self.shift), self.key_dtype, "{x} >> {y}")
+
+    def placed(self, output: int, dtype: np.dtype, places: np.dtype, given: str) -> FixedOperation:
+        """Return the operation that stores a node in the order of the digit, with places of a dtype.
+
+        `given` says from what they are found: "sums", "counts" or "starts", as of the node "rank".
+        """
+        where = self.memory(places), given
+        swept = (self.memory(_INT32), BEFORE_COUNTS) if given == "starts" else ()
+        place = self.node("rank", self.digit(), *where, *swept)
         return FixedOperation("sort", self.build([output], [dtype], (place,)))
 
 
@@ -145,6 +154,11 @@ class Turned(NamedTuple):
     flip: int
     base: int
     bits: int
+
+    @property
+    def form(self) -> str:
+        """The form of keys: "base", or "" of those from 0 on."""
+        return "base" if self.base else ""
 
     @property
     def numbers(self) -> tuple[int, ...]:

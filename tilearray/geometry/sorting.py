@@ -4,7 +4,8 @@ Arrays are dense, of shape (rows, n), and rows are sorted one by one. A row of u
 program. Longer ones are sorted digit by digit, from the lowest: a launch counts the digits of each block, a scan adds
 the counts, and a launch stores each element behind those of smaller digits, and behind those of its own digit that come
 before it. So elements of equal keys keep their order. Of few blocks there is no scan: each program of the last launch
-adds the counts.
+adds the counts. One long row is swept: a launch counts all digits at once, and then one launch for each digit counts
+those of its blocks, tells other programs, and stores the elements.
 
 >>> make_rows(1000, 300, [(300, 1), (300, 1)])[:4]
 ((1000, 300), ((300, 1), (300, 1)), (0, 0), <LayoutCase.SORT: 'sort'>)
@@ -28,9 +29,13 @@ BLOCK = 4096
 """The elements of a block of a longer row, which has twice as many if only so there are few blocks."""
 FEW_BLOCKS = 128
 """The most blocks whose counts need no scan. A GPU runs as many at once."""
+MOST_SWEPT = 1 << 30
+"""The elements of a row from which it is not swept: counts share words of 32 bits with two others."""
 DIGIT = 8
 """The bits of a digit."""
 DIGITS = 1 << DIGIT
+BEFORE_COUNTS = 32
+"""The words before the counts that blocks tell each other: the first one has the turns, alone in a line of caches."""
 
 
 def make_rows(rows: int, extent: int, operands: Sequence[Ints]) -> Loop:
@@ -64,6 +69,24 @@ def has_few_blocks(rows: int, extent: int) -> bool:
     (True, False, False)
     """
     return rows * blocks_of(rows, extent) <= FEW_BLOCKS
+
+
+def is_swept(rows: int, extent: int) -> bool:
+    """Whether a launch stores the elements of rows in the order of a digit while it counts those of blocks.
+
+    >>> is_swept(1, 1_000_000), is_swept(1, 2_000_000), is_swept(2, 2_000_000), is_swept(1, 2**30)
+    (False, True, False, False)
+    """
+    return rows == 1 and extent < MOST_SWEPT and not has_few_blocks(rows, extent)
+
+
+def words_of_sweep(extent: int) -> int:
+    """Return the words of memory for the turns and the counts of the blocks of a row.
+
+    >>> words_of_sweep(2_000_000)
+    125216
+    """
+    return BEFORE_COUNTS + DIGITS * blocks_of(1, extent)
 
 
 def _block_of(rows: int, extent: int) -> int:

@@ -6,7 +6,7 @@ meanwhile only keys and places are in registers.
 
 from __future__ import annotations
 
-from tilearray_cuda.kernels.block_order import BITS, DIGITS
+from tilearray_cuda.kernels.block_assembly import BITS, DIGITS
 from tilearray_cuda.kernels.expression import Values, computed, indented, stored
 from tilearray_cuda.kernels.schedules.sort import Sort
 from tilearray_cuda.kernels.storage import STORAGE
@@ -26,7 +26,7 @@ def sorted_rows(schedule: Sort) -> list[str]:
     if has_several:
         steps.append("digit = tl.where(shift < bits, digit, order // COLUMNS)")
     steps += [
-        "source, slot = order_of_digits(digit, index, index * 0)",
+        "slot, source = order_of_digits(digit, index, index * 0)",
         "key = tl.gather(key, source, 0)",
         "order = tl.gather(order, source, 0)",
     ]

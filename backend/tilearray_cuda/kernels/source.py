@@ -128,7 +128,8 @@ def name_of(schedule: Schedule) -> str:
     moved = ["store"] if spec.has_node("slot") else ["count"] if spec.has_node("count") else moved
     if spec.has_node("fold", "fold_words"):
         moved = calls[:4]
-    for node in ("bins", "digits", "rank", "sort", "argsort", "mended", "mended_order", "marks", "starts"):
+    last = ("bins", "digits", "histograms", "rank", "sort", "argsort", "mended", "mended_order", "marks", "starts")
+    for node in last:
         moved = [node] if spec.has_node(node) else moved
     return "_".join([*(moved or calls[:4] or ["copy"]), schedule.case])
 

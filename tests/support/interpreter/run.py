@@ -30,7 +30,7 @@ from tilearray_cuda.kernels.interpreter import type_of
 from tilearray_cuda.kernels.schedules.boxes import Boxes
 from tilearray_cuda.kernels.schedules.linear import Linear
 from tilearray_cuda.kernels.schedules.merged_rows import MergedRows
-from tilearray_cuda.kernels.schedules.partition import Partition
+from tilearray_cuda.kernels.schedules.partition import STEPS, Partition
 from tilearray_cuda.kernels.schedules.product import Product
 from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.schedules.scan_blocks import ScanBlocks
@@ -39,6 +39,9 @@ from tilearray_cuda.kernels.schedules.sort import Sort
 from tilearray_cuda.kernels.schedules.tiled import Tiled
 from tilearray_cuda.kernels.storage import STORAGE
 from tilearray_host.casts import scalar
+
+SWEPT, LATE = 3, 3
+"""The programs of a sweep that run at once, and how often every other one waits after it has taken its turn."""
 
 # --- memory ---------------------------------------------------------------------------------------------------------
 
@@ -304,7 +307,7 @@ def _launch(kernel: Kernel, arguments: Sequence[Any], programs: Sequence[int], w
     try:
         with np.errstate(all="ignore"):
             function = _function(kernel.source)
-            if kernel.schedule.has_scratch:
+            if kernel.schedule.waits:
                 _launch_together(kernel, function, arguments, len(programs), interpreter, tl)
                 return
             for program in [programs] if programs == range(len(programs)) else [[one] for one in programs]:
@@ -331,18 +334,21 @@ def _function(source: Any) -> Any:
 def _launch_together(
     kernel: Kernel, function: Any, arguments: Sequence[Any], programs: int, interpreter: Any, tl: Any
 ) -> None:
-    """Run programs that wait for each other. As few run at once as a group has members."""
+    """Run programs that wait for each other. As few run at once as a group has members, or `SWEPT`."""
     builder = interpreter.interpreter_builder
     atomic, load = builder.create_atomic_rmw, builder.create_masked_load
     constants = dict(kernel.source.constants)
 
     def grid(given: dict[str, Any]) -> tuple[int]:
-        launch = Together(lambda: run(**given), programs, kernel.loop.segments.total)
+        sweeps = isinstance(kernel.schedule, Partition)
+        residents = SWEPT if sweeps else kernel.loop.segments.total
+        launch = Together(lambda: run(**given), programs, residents)
         builder.create_get_program_id = lambda axis: builder.get_int32(launch.program)
 
         def paused(*operands: Any) -> Any:
             found = atomic(*operands)
-            launch.pause()
+            for _ in range(LATE if sweeps and launch.program % 2 else 1):
+                launch.pause()
             return found
 
         def read_after_others(pointers: Any, mask: Any, other: Any, cache_policy: Any, is_volatile: bool) -> Any:
@@ -403,7 +409,7 @@ def programs_of(kernel: Kernel) -> int:
     if isinstance(schedule, Select):
         return 1 if schedule.adds else kernel.loop.segments.total
     if isinstance(schedule, Partition):
-        return shape[0] * -(-shape[1] // tile["SIZE"])
+        return shape[0] * -(-shape[1] // (tile["SIZE"] * (STEPS if schedule.histograms else 1)))
     if isinstance(schedule, Sort):
         return -(-shape[0] // tile["ROWS"])
     if isinstance(schedule, Product):

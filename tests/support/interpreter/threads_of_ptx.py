@@ -16,7 +16,7 @@ import numpy as np
 
 WORD = np.uint32
 _LAST = threading.local()
-"""The shared memory of the last block of a program; programs that run at once have a thread each."""
+"""The shared memory of a program's last block, and the names in it; programs that run at once have a thread each."""
 _SIZES = {"u8": 1, "b8": 1, "u16": 2, "b16": 2, "u32": 4, "b32": 4, "s32": 4}
 
 
@@ -28,7 +28,7 @@ class Block:
         self.registers: dict[str, np.ndarray] = {f"${k}": each.astype(WORD) for k, each in enumerate(operands)}
         self.registers["%tid.x"] = self.thread
         self.registers["%lanemask_lt"] = ((WORD(1) << (self.thread % 32)) - 1).astype(WORD)
-        self.places: dict[str, int] = {}
+        self.places: dict[str, int] = getattr(_LAST, "places", {})
         self.memory = getattr(_LAST, "memory", np.zeros(0, np.uint8))
         self.is_new = False  # whether the block has declared memory; if not, it reads that of assembly before it
         self.waiting: dict[str, np.ndarray] = {}
@@ -65,7 +65,7 @@ class Block:
         """Run one instruction, for the threads that are active and whose predicate holds."""
         if shared := re.fullmatch(r"\.shared \.align (\d+) \.b8 (\w+)\[(\d+)\]", words):
             if not self.is_new:
-                self.memory, self.is_new = np.zeros(0, np.uint8), True
+                self.places, self.memory, self.is_new = {}, np.zeros(0, np.uint8), True
             start = -(-len(self.memory) // int(shared[1])) * int(shared[1])
             self.places[shared[2]] = start
             rest = np.full(start + int(shared[3]) - len(self.memory), 0xA5, np.uint8)
@@ -249,7 +249,7 @@ def _statements(asm: str) -> tuple[list[str], dict[str, int]]:
     """Return the statements of assembly, and the place of the one behind each label."""
     statements: list[str] = []
     labels: dict[str, int] = {}
-    for statement in asm.strip().removeprefix("{").removesuffix("}").split(";"):
+    for statement in re.sub(r"(^|;)\s*\{", r"\1", asm.strip()).removesuffix("}").split(";"):
         words = statement.strip()
         while found := re.match(r"(\w+):\s*", words):
             labels[found[1]] = len(statements)
@@ -279,6 +279,6 @@ def run_in_threads(asm: str, outputs: int, pack: int, arrays: Sequence[np.ndarra
     block = Block(threads, given)
     with np.errstate(over="ignore"):
         block.run(asm)
-    _LAST.memory = block.memory
+    _LAST.places, _LAST.memory = block.places, block.memory
     found = [np.stack([block.registers[f"${result * pack + k}"] for k in range(pack)]) for result in range(outputs)]
     return [each.reshape(-1).view(np.int32) for each in found]

@@ -129,9 +129,22 @@ def any_drawn(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> n
 
 
 def check_scanned_lengths(device: Any, lengths: tuple[int, ...], dtypes: tuple[str, ...]) -> None:
-    """Sort rows whose counts a scan adds, as those of many blocks. No other test sorts rows of these lengths."""
+    """Sort rows of many blocks, in one sweep or with a scan of counts. No other test sorts rows of these lengths."""
     with mock.patch.object(geometry, "FEW_BLOCKS", 0):
-        check_lengths(device, lengths, dtypes)
+        for most in (0, geometry.MOST_SWEPT):
+            with mock.patch.object(geometry, "MOST_SWEPT", most):
+                check_lengths(device, lengths, dtypes)
+
+
+def check_sweeps(device: Any, size: int) -> None:
+    """Sort rows of equal, sorted and few different elements in one sweep. No other test sorts rows of this length."""
+    rng = np.random.default_rng(size)
+    rows = np.full(size, 7), np.arange(size), np.arange(size)[::-1], rng.choice([3, 2**20, -1], size)
+    with mock.patch.object(geometry, "FEW_BLOCKS", 0):
+        assert geometry.is_swept(1, size)
+        for number, host in enumerate(rows):
+            host = host.astype("int32")
+            check(host, ta.asarray(host, device=device), -1, bool(number % 2), f"row {number}")
 
 
 def check_sets(device: Any, seed: int, cases: int, elements: int) -> None:
@@ -211,7 +224,17 @@ def check_far_integers(device: Any, size: int) -> None:
 
 # --- wide keys --------------------------------------------------------------------------------------------------------
 
-WIDE = ("few", "full", "unsigned", "normal", "special", "same", "clusters", "repeats", "hidden")
+WIDE = (
+    "few",
+    "full",
+    "unsigned",
+    "normal",
+    "special",
+    "same",
+    "clusters",
+    "repeats",
+    "hidden",
+)
 
 
 def check_wide(device: Any, kind: str, size: int) -> None:

@@ -9,11 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilearray_cuda.kernels.block_order import count_function, order_function, place_text, warps_of, with_decorator
+from tilearray_cuda.kernels.block_assembly import BITS, place_text, warps_of, with_decorator
+from tilearray_cuda.kernels.block_counts import count_function, histogram_functions
+from tilearray_cuda.kernels.block_order import move_function, sweep_functions
 from tilearray_cuda.kernels.schedules.addressing import Branch, added, term
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
+from tilearray_cuda.kernels.storage import ITEMSIZE
 
+HISTOGRAM, STEPS = 2048, 16
+"""The elements of a program that counts all their digits: so many at once, so often."""
 COUNTED = 8192
 """The elements that a program counts: of some blocks, whose counts of a digit are neighbours in memory."""
 REGISTERS, REGISTERS_OF_MORE = 32, 40
@@ -48,24 +53,55 @@ class Partition(Schedule):
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec."""
+        if spec.has_node("histograms"):
+            return cls(spec, Tile(1, HISTOGRAM, warps_of(HISTOGRAM)))
         if spec.has_node("digits"):
             numbers = sum(operand.strides is None and operand.itemsize == 8 for operand in spec.operands)
             return cls(spec, Tile(1, COUNTED, warps_of(COUNTED), 1, REGISTERS_OF_MORE if numbers > 2 else REGISTERS))
-        return cls(spec, Tile(1, facts, warps_of(facts), 1))
+        return cls(spec, Tile(1, facts, warps_of(facts)))
 
     @property
     def counts(self) -> bool:
         return self.spec.has_node("digits")
 
     @property
+    def histograms(self) -> tuple[int, int] | None:
+        """The digits that a program counts of each element, and the words of an element."""
+        found = [node[2] for node in self.spec.nodes if node[0] == "histograms"]
+        return (found[0], -(-found[0] * BITS // 32)) if found else None
+
+    @property
+    def waits(self) -> bool:
+        """Whether programs wait for those of earlier blocks."""
+        return self.turns is not None
+
+    @property
+    def turns(self) -> str | None:
+        """The memory of the programs' turns, and of the counts that they tell each other."""
+        for node in self.spec.nodes:
+            if node[0] == "rank" and node[3] == "starts":
+                return self.spec.operands[self.spec.outputs + node[4]].name
+        return None
+
+    @property
     def parts(self) -> int:
         """The blocks of a program."""
         return self.tile.columns // self.block
+
+    @property
+    def words(self) -> int:
+        """The words of an element that are moved: those it is stored as, and its digit, if places have 64 bits."""
+        operands = self.spec.operands
+        ends = next(operands[self.spec.outputs + node[2]] for node in self.spec.nodes if node[0] == "rank")
+        sizes = [max(4, ITEMSIZE[operand.dtype]) for operand in operands[: self.spec.outputs]]
+        return sum(sizes) // 4 + (ends.dtype == "int64")
 
     # ------------------------------------------------------------------ the kernel
 
     def programs(self) -> str:
         """Return the number of blocks, or of some together."""
+        if self.histograms:
+            return f"-(-n1 // {self.tile.columns * STEPS})"
         if self.counts:
             return f"loop.segments.outer * -(-loop.segments.inner // {self.parts})"
         return "loop.segments.total"
@@ -79,15 +115,21 @@ class Partition(Schedule):
         return (("SIZE", self.tile.columns),)
 
     def functions(self) -> list[str]:
-        """Return the function that counts digits, or finds their order."""
+        """Return the functions that count digits, or find their order."""
         size = self.tile.columns
-        return with_decorator([count_function(size, self.parts) if self.counts else order_function(size)])
+        if self.histograms:
+            return with_decorator(histogram_functions(size, *self.histograms))
+        if self.waits:
+            return with_decorator(sweep_functions(size, self.words))
+        return with_decorator([count_function(size, self.parts) if self.counts else move_function(size, self.words)])
 
     def setup(self) -> list[str]:
         """Return the lines that name the elements of a program's block."""
+        if self.histograms:
+            return [f"program = {self.program()}", "index = tl.arange(0, SIZE)", "row = 0 * n1", "i0 = row"]
         programs = f"(blocks + {self.parts - 1}) // {self.parts}" if self.counts else "blocks"
         return [
-            f"program = {self.program()}",
+            f"program = take_turn({self.turns})" if self.waits else f"program = {self.program()}",
             f"programs_of_row = {programs}",
             "row, block = program // programs_of_row, program % programs_of_row",
             "index = tl.arange(0, SIZE)",

@@ -117,6 +117,11 @@ class Schedule:
     # ------------------------------------------------------------------ the kernel
 
     @property
+    def waits(self) -> bool:
+        """Whether programs wait for others: those that have memory for it, unless a schedule says so."""
+        return self.has_scratch
+
+    @property
     def case(self) -> str:
         """The case that the kernel's name and heading tell."""
         return self.spec.case

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tilearray_cuda.kernels.block_order import LISTED, WARP, list_functions, with_decorator
+from tilearray_cuda.kernels.block_assembly import WARP, with_decorator
+from tilearray_cuda.kernels.block_lists import LISTED, list_functions
 from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added, term
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec, Operand

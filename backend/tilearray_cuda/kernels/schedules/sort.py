@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilearray_cuda.kernels.block_order import order_function, place_text, warps_of, with_decorator
+from tilearray_cuda.kernels.block_assembly import place_text, warps_of, with_decorator
+from tilearray_cuda.kernels.block_order import order_function
 from tilearray_cuda.kernels.schedules.addressing import Branch
 from tilearray_cuda.kernels.schedules.partition import indexed
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile

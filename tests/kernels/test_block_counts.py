@@ -1,0 +1,40 @@
+"""The assembly that counts the digits of a block, or of many, run for all threads on NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from support.block_digits import assembly, digits
+from support.interpreter.threads_of_ptx import run_in_threads
+
+from tilearray_cuda.kernels.block_assembly import DIGITS
+from tilearray_cuda.kernels.block_counts import count_function, histogram_functions
+
+
+@given(st.sampled_from([1, 2]), st.data())
+def test_counts_leave_out_what_is_not_a_digit(parts, data):
+    digit = data.draw(digits(parts * DIGITS + 3))
+    asm, pack = assembly(count_function(digit.size, parts))
+    (found,) = run_in_threads(asm, 1, pack, [digit, np.arange(digit.size, dtype=np.int32)])
+    most = min(parts * DIGITS, digit.size)
+    np.testing.assert_array_equal(found[:most], np.bincount(digit, minlength=most)[:most])
+    assert not found[most:].any()
+
+
+@given(st.integers(1, 8), st.integers(0, 2**32))
+def test_histograms_count_all_digits_of_many_blocks(count, seed):
+    size, rng = 2048, np.random.default_rng(seed)
+    steps = [assembly(text) for text in histogram_functions(size, count, -(-count // 4))]
+    index = np.arange(size, dtype=np.int32)
+    run_in_threads(steps[0][0], 1, steps[0][1], [index])
+    wanted = np.zeros(size, np.int64)
+    for _ in range(2):
+        keys, inside = rng.integers(0, 2**63, size) >> rng.integers(0, 63), rng.random(size) < 0.7
+        words = keys.view(np.int32).reshape(size, 2).T[: -(-count // 4)]
+        run_in_threads(steps[1][0], 1, steps[1][1], [inside.astype(np.int32), *map(np.ascontiguousarray, words)])
+        for digit in range(count):
+            found = (keys[inside] >> (8 * digit)) & 255
+            wanted[256 * digit : 256 * digit + 256] += np.bincount(found, minlength=256)
+    (found,) = run_in_threads(steps[2][0], 1, steps[2][1], [index])
+    np.testing.assert_array_equal(found, wanted)
