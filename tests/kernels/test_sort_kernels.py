@@ -22,7 +22,11 @@ pytestmark = [needs_triton, pytest.mark.slow]
         ("check_scanned_lengths", ((4099,), ("uint8", "float32", "uint64"))),
         ("check_scanned_lengths", ((20_003,), ("bfloat16", "int64"))),
         ("check_sweeps", (12_289,)),
-        *[("check_wide_short", (kind,)) for kind in ("few", "unsigned", "special", "clusters", "hidden")],
+        *[
+            ("check_wide_short", (kind,))
+            for kind in ("few", "unsigned", "special", "clusters", "hidden", "linear", "hidden linear")
+        ],
+        ("check_linear", ()),
         ("check_few_near_integers", ()),
         ("check_far_integers", (4500,)),
         ("check_sets", (5, 12, 40)),
@@ -92,7 +96,7 @@ def test_the_compiler_takes_partitions(dtype, extent, form):
         assert code.registers <= (source.tile.registers or 255)
 
 
-@pytest.mark.parametrize(("dtype", "form"), [("float16", ""), ("int32", ""), ("int64", "base"), ("float64", "")])
+@pytest.mark.parametrize(("dtype", "form"), [("float16", ""), ("int32", ""), ("int64", "base"), ("float64", "linear")])
 def test_the_compiler_takes_sweeps(dtype, form):
     """Counts are told before elements are ordered, without an exchange of layouts, and nothing is spilled."""
     from support.sort_sources import sweep_sources

@@ -34,7 +34,8 @@ def partition_sources(dtype: str, extent: int, arch: int = 90, form: str = "") -
 def sweep_sources(dtype: str, extent: int, arch: int = 90, form: str = "") -> Iterator[Source]:
     """Yield the sources of a count of all digits, and of all partitions in one sweep."""
     given = dtype_of(dtype)
-    yield _of_blocks(ordering._counting_all(given, given.itemsize, form), extent, 0, arch)
+    digits = 4 if form == "linear" else given.itemsize
+    yield _of_blocks(ordering._counting_all(given, digits, form), extent, 0, arch)
     for operation in _placing(dtype):
         yield _of_blocks(operation(given, ordering.end_dtype(extent), "starts", form), extent, 2, arch)
 
@@ -77,7 +78,7 @@ def sort_sources() -> Iterator[Source]:
     for dtype in ("bool", "int8", "float16", "float32", "int64", "uint64"):
         yield from rows_sources(dtype, 5000, 30)
         yield from partition_sources(dtype, 300_000)
-    for dtype, form in ("uint64", "base"):
+    for dtype, form in (("uint64", "base"), ("float64", "linear")):
         yield from partition_sources(dtype, 300_000, form=form)
-    for dtype, form in (("int8", ""), ("float32", ""), ("uint64", "base")):
+    for dtype, form in (("int8", ""), ("float32", ""), ("uint64", "base"), ("float64", "linear")):
         yield from sweep_sources(dtype, 5_000_000, form=form)

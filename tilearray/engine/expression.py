@@ -23,8 +23,8 @@ The nodes are:
 ``("bucketed", input, size, node, side, starts,    the same among sorted keys, integers without a sign, if an input
 buckets)``                                         ``starts`` has the place of each of so many buckets, and their end
 ``("start", input, size, node, buckets)``          where the bucket with a number starts among sorted keys, an int64
-``("mended", input, size, key, flip, base, start,  how far an element moves in its run of equal upper bits of keys,
-infinity, near)``                                  doubled, and odd if the run is too long: `library/radix.py` says how
+``("mended", input, size, key, run, flip, base,    how far an element moves in its run of equal upper bits of keys,
+start, center, scale, infinity, near, is_linear)`` doubled, and odd if the run is too long: `library/radix.py` says how
 ``("mended_order", input, size, word, rows, flip,  the same for words of upper bits and positions in an input
 base, start, infinity, near)``
 ``("report", condition, value, input)``            writes `value` to the first word of an input if `condition` is true

@@ -8,6 +8,7 @@ sorted by their lower half first.
 Many elements of 64 bits are looked at first, and the call waits for the device: keys are narrowed to the bits that
 differ. If few upper digits tell most elements of a row apart, only these are sorted by. A last launch compares each
 element with near ones whose digits are equal. It reports a run that is too long, and then all digits are sorted by.
+Floats that need many upper digits may have linear keys, which need four: see `sort_keys.linear`.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from tilearray.functions.sort_keys import (
     digits_enough,
     is_wide,
     least_gap,
+    linear,
     mending,
     mending_order,
     narrowed,
@@ -62,6 +64,8 @@ NARROWED = 1 << 23
 """The elements from which integers of 64 bits are looked at: passes over fewer take less time than to wait."""
 MENDED = 1 << 24
 """The elements of a row from which short runs are sorted at last."""
+LINEAR = 4
+"""The upper digits of floats above which linear keys are looked at, which have four."""
 _AS_IT_IS = Turned(0, 0, 2 * HALF)
 
 Placing = Callable[[np.dtype, np.dtype, str, str], FixedOperation]
@@ -115,7 +119,7 @@ def sorted_rows(x: A, descending: bool = False, sample: Sample | None = None) ->
     if not turned.bits:
         return c_contiguous(x)
     found = _mended(_by_digits(x, turned, turned.bits - DIGIT * few), turned, few) if few else None
-    return _by_digits(x, turned, 0) if found is None else found
+    return _by_digits(x, turned.exact(), 0) if found is None else found
 
 
 def _by_digits(x: Any, turned: Turned, start: int) -> Any:
@@ -142,8 +146,9 @@ def order_of_rows(x: Any, descending: bool = False, bits: int | None = None) -> 
     turned, few = _looked_at(x, turned) if turned.bits > HALF else (turned, 0)
     if turned.bits <= DIGIT:
         return _partitioned(_numbering, x, 0, turned, _INT64)
-    found = _order_mended(x, turned, few) if turned.bits > HALF and 0 < few <= HALF // DIGIT else None
-    return _order_by_words(x, turned) if found is None else found
+    is_mended = 0 < few <= HALF // DIGIT and (turned.bits > HALF or turned.form == "linear")
+    found = _order_mended(x, turned, few) if is_mended else None
+    return _order_by_words(x, turned.exact()) if found is None else found
 
 
 def _order_by_words(x: Any, turned: Turned) -> Any:
@@ -237,14 +242,20 @@ def _looked_at(x: Any, turned: Turned, sample: Sample | None = None) -> tuple[Tu
     if -(-sample.bits // DIGIT) < turned.digits:
         turned = narrowed(x, turned, sample.middle)
     few = 0 if gap is None or turned.digits < 4 else digits_enough(int(to_numpy(gap)), turned.bits)
+    if is_float and few > LINEAR:
+        line = linear(x, turned, to_numpy(get(keys, 0)))
+        if line is not None:
+            return line, HALF // DIGIT
     return turned, few if few + 1 < turned.digits else 0
 
 
 def _mended(x: Any, turned: Turned, few: int) -> Any:
     """Return a row sorted, which is sorted by few upper digits of keys; None if it has long runs."""
     start = turned.bits - DIGIT * few
-    memory = x._view(Layout(x.shape, (0, 0)))
-    return _unless_cut(mending(x.dtype), [x, memory, x.size, turned.flip, turned.base, start], new_like(x, x.shape))
+    memory, is_linear = x._view(Layout(x.shape, (0, 0))), turned.form == "linear"
+    line = [turned.center, turned.scale] if is_linear else []
+    given = [x, memory, x.size, turned.flip, turned.base, start, *line]
+    return _unless_cut(mending(x.dtype, is_linear), given, new_like(x, x.shape))
 
 
 def _order_mended(x: Any, turned: Turned, few: int) -> Any:
@@ -346,7 +357,7 @@ class _Pass:
         self._move = planned(moving, [given, *_numbers(moving), *memory], self._result).call
         self._words = (words_of_sweep(extent),)
 
-    def __call__(self, stream: Any, x: Any, numbers: tuple[int, ...], further: tuple[int, ...], sums: Any) -> Any:
+    def __call__(self, stream: Any, x: Any, numbers: tuple[float, ...], further: tuple[int, ...], sums: Any) -> Any:
         if sums is None:
             counts = self._count(stream, empty_array(x.__class__, self._counts, stream), x, *numbers)
             found = [counts if self._scan is None else self._scan(stream, counts)]

@@ -7,6 +7,9 @@ leaves equal elements as they are.
 Elements of 64 bits often fill a part of the range of their keys. A sample tells; if it does, `narrowed` finds the least
 key and the bits by which others differ from it, and only these are sorted. `digits_enough` says how many of the upper
 digits tell a sample apart. Elements that these digits leave in one run are near their places then.
+
+The exponents of floats of 64 bits take many digits. If the range of all is not too wide for their distances, linear
+keys tell most of them apart by 32 bits: places in this range, in equal steps. `linear` asks a sample.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from tilearray.ops.row import plain_dtype
 from tilearray.promotion.semantics import Semantics
 
 _INT32, _INT64, _UINT32, _UINT64 = dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64
+_FLOAT64 = dtypes.float64
 _NARROW = 32
 """The bits of a dtype above which its keys have 64 bits."""
 SAMPLE = 4096
@@ -41,6 +45,12 @@ SAMPLES = 16
 """The rows of a sample of a row whose short runs may be sorted at last."""
 NEAR = 16
 """The most elements on each side with which one is compared, to sort short runs."""
+SPACING = 16
+"""The elements of a sample that tell how many others have equal linear keys."""
+MOST_EQUAL = 2
+"""The most elements that have equal linear keys where elements are densest, on average."""
+_TINY = 1e-290
+"""The least distance of floats whose scale is finite."""
 
 
 def key_bits(dtype: np.dtype) -> int:
@@ -103,8 +113,18 @@ def key_of(builder: ExpressionBuilder, element: int, dtype: np.dtype) -> int:
 def turned_key(builder: ExpressionBuilder, element: int, dtype: np.dtype, flip: int, base: int | None = None) -> int:
     """Add the key of an element, turned round by a number, and less than it by another one. Return its node."""
     wide = key_dtype(dtype)
-    key = builder.call("turn", (key_of(builder, element, dtype), flip), wide, "{x} ^ {y}")
+    key = turned(builder, key_of(builder, element, dtype), flip, wide)
     return key if base is None else builder.call("narrow", (key, base), wide, "{x} - {y}")
+
+
+def turned(builder: ExpressionBuilder, key: int, flip: int, wide: np.dtype) -> int:
+    """Add a key that is turned round by a number, and return its node."""
+    return builder.call("turn", (key, flip), wide, "{x} ^ {y}")
+
+
+def linear_key(builder: ExpressionBuilder, element: int, center: int, scale: int) -> int:
+    """Add the linear key of an element, and return its node."""
+    return builder.call("linear", (element, center, scale), _UINT64, "linear_key({x}, {y}, {z})")
 
 
 class Keyed(ExpressionBuilder):
@@ -116,7 +136,11 @@ class Keyed(ExpressionBuilder):
         wide = self.key_dtype = key_dtype(dtype)
         self.shift = self.number(wide) if takes_shift else -1
         flip = self.number(wide)
-        self.key = turned_key(self, self.element, dtype, flip, self.number(wide) if form == "base" else None)
+        if form == "linear":
+            numbers = self.number(_FLOAT64), self.number(_FLOAT64)
+            self.key = turned(self, linear_key(self, self.element, *numbers), flip, wide)
+        else:
+            self.key = turned_key(self, self.element, dtype, flip, self.number(wide) if form == "base" else None)
 
     def digit(self) -> int:
         """Add the digit at the shift."""
@@ -149,21 +173,31 @@ class Turned(NamedTuple):
         0, or all bits for a descending order.
     base : int
     bits : int
+    center, scale : float
+        Of linear keys, which have 32 bits. The scale is 0 for all others.
     """
 
     flip: int
     base: int
     bits: int
+    center: float = 0.0
+    scale: float = 0.0
 
     @property
     def form(self) -> str:
-        """The form of keys: "base", or "" of those from 0 on."""
-        return "base" if self.base else ""
+        """The form of keys: "base", "linear", or "" of those from 0 on."""
+        return "linear" if self.scale else "base" if self.base else ""
 
     @property
-    def numbers(self) -> tuple[int, ...]:
+    def numbers(self) -> tuple[float, ...]:
         """The numbers that kernels take after a shift: no base that is 0."""
+        if self.scale:
+            return self.flip & ((1 << _NARROW) - 1), self.center, self.scale
         return (self.flip, self.base) if self.base else (self.flip,)
+
+    def exact(self) -> Turned:
+        """Return how keys are turned if these are not linear: those of floats, which have no base."""
+        return self._replace(bits=2 * _NARROW, center=0.0, scale=0.0) if self.scale else self
 
     @property
     def digits(self) -> int:
@@ -175,7 +209,7 @@ def turned_by(dtype: np.dtype, descending: bool, bits: int | None = None) -> Tur
     """Return how keys of a dtype are turned, of which so many bits differ.
 
     >>> turned_by(np.dtype("uint8"), True)
-    Turned(flip=255, base=0, bits=8)
+    Turned(flip=255, base=0, bits=8, center=0.0, scale=0.0)
     """
     bits = key_bits(dtype) if bits is None else max(bits, 1)
     return Turned((1 << bits) - 1 if descending else 0, 0, bits)
@@ -214,6 +248,41 @@ def narrowed(x: Any, turned: Turned, middle: int) -> Turned:
     least, most = (last - most, last - least) if turned.flip else (least, most)
     bits = (most - least).bit_length()
     return Turned(last if turned.flip else 0, least if bits < most.bit_length() else 0, bits)
+
+
+def linear(x: Any, turned: Turned, keys: np.ndarray) -> Turned | None:
+    """Return how keys of floats are made linear, if few elements have equal ones; else None. It waits for the device.
+
+    Parameters
+    ----------
+    x : Array
+    turned : Turned
+    keys : numpy.ndarray
+        Those of a sample.
+    """
+    values = np.sort(_floats_of(keys))
+    with np.errstate(all="ignore"):
+        width, spacing = values[-1] - values[0], (values[SPACING:] - values[:-SPACING]).min()
+        share = x.size * SPACING / len(keys) / 2**_NARROW
+        if not (np.isfinite(width) and share * width <= MOST_EQUAL * spacing):
+            return None
+        center = float(values[0] + width / 2)
+        given: list[Key] = [x._signature, typed_scalar(_FLOAT64)]
+        found = np.uint64(int(to_numpy(run(_DISTANCE, given, (x, center), None, refuse))))
+        distance = found.view(np.float64)
+        if not (_TINY < distance < np.inf and share * 2 * distance <= MOST_EQUAL * spacing):
+            return None
+    return turned._replace(bits=_NARROW, center=center, scale=float((2**31 - 1) / distance))
+
+
+def _floats_of(keys: np.ndarray) -> np.ndarray:
+    """Return the floats of keys of 64 bits.
+
+    >>> _floats_of(np.array([2**63 - 1, 2**63, 2**63 + (1023 << 52)], "uint64")).tolist()
+    [-5e-324, 0.0, 1.0]
+    """
+    sign = np.uint64(1 << 63)
+    return np.where(keys >= sign, keys - sign, (sign - keys) | sign).view(np.float64)
 
 
 def least_gap(ordered: Any) -> Any:
@@ -286,6 +355,15 @@ def _spread(dtype: np.dtype) -> Expression:
 
 
 @cache
+def _distance(dtype: np.dtype) -> Expression:
+    """Return the largest distance of floats from a number, as bits: those of a NaN are larger than of all others."""
+    builder = ExpressionBuilder()
+    given, bits = (builder.array(dtype), builder.number(_FLOAT64)), "tl.abs({x} - {y}).to(tl.uint64, bitcast=True)"
+    (found,) = builder.reduce("maximum", (builder.call("distance", given, _UINT64, bits),), [_UINT64])
+    return builder.build([found], [_UINT64])
+
+
+@cache
 def _gap(wide: np.dtype) -> Expression:
     builder = ExpressionBuilder()
     gap = builder.call("gap", (builder.array(wide), builder.array(wide)), wide, "{x} - {y}")
@@ -295,20 +373,27 @@ def _gap(wide: np.dtype) -> Expression:
 
 _SPREADS = {dtype: _OfKeys(dtype, _spread) for dtype in (_UINT32, _UINT64)}
 _GAP = _OfKeys(_UINT64, _gap)
+_DISTANCE = _OfKeys(_UINT64, _distance)
 
 
 @cache
-def mending(dtype: np.dtype) -> FixedOperation:
+def mending(dtype: np.dtype, is_linear: bool = False) -> FixedOperation:
     """Return the operation that sorts short runs of elements whose upper digits are equal.
 
     Its operands are elements that are sorted by these digits, their memory, their number, the numbers that turn and
-    narrow keys, the bits below the digits, and a word that is set if a run is too long.
+    narrow keys, the bits below the digits, the numbers of linear keys, if elements are sorted by these, and a word that
+    is set if a run is too long.
     """
     builder = ExpressionBuilder()
     element, memory, count = builder.array(dtype), builder.memory(dtype), builder.number(_INT64)
     flip, base, start = (builder.number(_UINT64) for _ in range(3))
+    line = [builder.number(_FLOAT64) if is_linear else builder.constant(0.0, _FLOAT64) for _ in range(2)]
     key = turned_key(builder, element, dtype, flip, base)
-    moved = builder.node("mended", memory, count, key, flip, base, start, infinity_of(dtype), NEAR)
+    run = builder.call("run", (key, start), _UINT64, "{x} >> {y}")
+    run = linear_key(builder, element, *line) if is_linear else run
+    moved = builder.node(
+        "mended", memory, count, key, run, flip, base, start, *line, infinity_of(dtype), NEAR, is_linear
+    )
     return _stored_in_runs(builder, moved, element, dtype)
 
 

@@ -116,9 +116,9 @@ def _evaluate(schedule: Schedule, node: Any, values: Values, branch: Branch, lin
         case ("start", position, count, value, buckets):
             keys, size = inputs[position].name, values[count][0][0]
             return (f"start_of_bucket({keys}, {size}, {values[value][0][0]}, {values[buckets][0][0]})",), "int64"
-        case ("mended", position, count, key, flip, base, start, *constants):
+        case ("mended", position, count, key, run, flip, base, start, center, scale, *constants):
             place = f"{branch.position}.to(tl.int64)"
-            given = [values[each][0][0] for each in (count, key, flip, base, start)]
+            given = [values[each][0][0] for each in (count, key, run, flip, base, start, center, scale)]
             names = [inputs[position].name, place, *given, *map(str, constants)]
             return (f"place_in_run({', '.join(names)})",), "int64"
         case ("mended_order", position, count, word, rows, flip, base, start, *constants):

@@ -234,6 +234,8 @@ WIDE = (
     "clusters",
     "repeats",
     "hidden",
+    "linear",
+    "hidden linear",
 )
 
 
@@ -252,12 +254,31 @@ def check_wide(device: Any, kind: str, size: int) -> None:
 def check_wide_short(device: Any, kind: str) -> None:
     """The same of a short row: it is looked at as a long one is, and of most kinds short runs are sorted at last."""
     with (
-        mock.patch.multiple(ordering, NARROWED=4100, MENDED=4100, SAMPLES=2),
+        mock.patch.multiple(ordering, NARROWED=4100, MENDED=4100, SAMPLES=2, LINEAR=0 if "linear" in kind else 4),
         mock.patch.multiple(sort_keys, SAMPLE=128, SAMPLES=2),
         mock.patch.object(ordering, "_unless_cut", wraps=ordering._unless_cut) as mend,
     ):
         check_wide(device, kind, 4500)
     assert mend.call_count == {"few": 0, "same": 0, "repeats": 0, "clusters": 2}.get(kind, 4)  # words hold few bits
+
+
+def check_linear(device: Any) -> None:
+    """Keys of floats are made linear if the range is not too wide for the distances, and all of it can be scaled."""
+    rng = np.random.default_rng(8)
+    near, few = rng.uniform(-3, 5, 5000), (np.arange(5000) == 4321)
+    turned = sort_keys.turned_by(ta.float64, False)
+    refused = [np.where(few, odd, near) for odd in (np.inf, -np.inf, np.nan, 1e12)]
+    refused += [near * 1e-300, near * 1e308, rng.standard_cauchy(5000) ** 5]
+    with mock.patch.multiple(sort_keys, SAMPLE=128, SAMPLES=2):
+        for number, host in enumerate((near, 1e200 * near, rng.standard_normal(5000), *refused)):
+            x = ta.asarray(host, device=device)
+            keys = ta.to_numpy(sort_keys.sampled(ta.reshape(x, (1, -1)), 2)[0])
+            with np.errstate(all="ignore"):
+                found = sort_keys.linear(x, turned, keys)
+            assert (found is None) == (number > 2), number
+            if found is not None:
+                assert (found.form, found.bits, found.exact()) == ("linear", 32, turned)
+                assert np.abs((host - found.center) * found.scale).max() < 2**31
 
 
 def wide_drawn(rng: np.random.Generator, kind: str, size: int) -> np.ndarray:
@@ -283,6 +304,14 @@ def wide_drawn(rng: np.random.Generator, kind: str, size: int) -> np.ndarray:
             return rng.integers(0, 40, size) * 2**55 + rng.integers(0, 2**30, size)
         case "repeats":
             return rng.choice(full[: size // 30], size)
+        case "linear":
+            found = rng.uniform(-1, 1, size)
+            near = rng.choice(np.flatnonzero(is_hidden)[1:], 300, replace=False)
+            found[near] = np.nextafter(found[near - 1], rng.choice([-9, 9], near.size))
+            found[near[:12]] = np.tile([0.0, -0.0, 5e-324, -5e-324], 3)
+            return found
+        case "hidden linear":
+            return np.where(is_hidden, 1e-12 * rng.standard_normal(size), rng.uniform(3, 4, size) - 3.5)
         case "hidden":
             return np.where(is_hidden, (full >> 56 << 56) + rng.integers(0, 2**30, size), full)
         case _:

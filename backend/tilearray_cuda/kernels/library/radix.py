@@ -43,23 +43,42 @@ def narrowed_key(x, flip, base, infinity: tl.constexpr):
     return (key ^ flip) - base
 
 
-def place_in_run(pointer, place, count, key, flip, base, start, infinity: tl.constexpr, near: tl.constexpr):
-    """How far each element moves in its run, whose keys are equal from the bit `start` on, times 2.
+def linear_key(x, center, scale):
+    """Floats of 64 bits as integers below 2**32 of the same order, if none is further than 2**31 / scale from a center.
+
+    The sum with 2**52 + 2**31 is rounded to an integer, which is the lower half of its bits. Rounding keeps the order.
+    """
+    code = libdevice.fma(x - center, scale, tl.full([], 4503601774854144.0, tl.float64)).to(tl.uint64, bitcast=True)
+    return code & 0xFFFFFFFF
+
+
+def run_of(x, key, start, center, scale, is_linear: tl.constexpr):
+    """The upper bits of a key, or a linear key."""
+    if is_linear:
+        return linear_key(x, center, scale)
+    return key >> start
+
+
+def place_in_run(
+    pointer, place, count, key, run, flip, base, start, center, scale,
+    infinity: tl.constexpr, near: tl.constexpr, is_linear: tl.constexpr,
+):  # fmt: skip
+    """How far each element moves in its run, where `run_of` is the same for all, times 2.
 
     Elements before it with larger keys and those after it with smaller ones count, among the `near` nearest on each
     side. 1 is added if there are some, and its run goes on further: a longer run that is not in order has such a one.
     """
-    run = key >> start
     smaller, larger = (place * 0).to(tl.int32), (place * 0).to(tl.int32)
     is_cut = smaller != 0
     step = tl.full([], 1, tl.int32)
     left = tl.full([], 1, tl.int32)
     while left > 0:
         is_after, is_before = place + step < count, (place >= step) & (place < count)
-        later = narrowed_key(tl.load(pointer + (place + step), mask=is_after, other=0), flip, base, infinity)
-        earlier = narrowed_key(tl.load(pointer + (place - step), mask=is_before, other=0), flip, base, infinity)
-        is_after &= (later >> start) == run
-        is_before &= (earlier >> start) == run
+        after = tl.load(pointer + (place + step), mask=is_after, other=0)
+        before = tl.load(pointer + (place - step), mask=is_before, other=0)
+        later, earlier = narrowed_key(after, flip, base, infinity), narrowed_key(before, flip, base, infinity)
+        is_after &= run_of(after, later, start, center, scale, is_linear) == run
+        is_before &= run_of(before, earlier, start, center, scale, is_linear) == run
         smaller += (is_after & (later < key)).to(tl.int32)
         larger += (is_before & (earlier > key)).to(tl.int32)
         is_cut = is_after | is_before
