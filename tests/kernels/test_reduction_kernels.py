@@ -194,6 +194,24 @@ def test_several_warps_share_segments_of_two_bytes(name, dtype):
     assert first.kernel.code.spills == 0
 
 
+@pytest.mark.parametrize(("name", "dtype"), [("sum", "float64"), ("min", "int64"), ("prod", "complex64")])
+def test_sixteen_warps_share_segments_of_all_elements_of_8_bytes(process, name, dtype):
+    x = ta.empty((2**27,), dtype=dtype, device="cpu")
+    first, last = ta.explain(getattr(ta, name), x, arch=90).launches
+    assert [(each.kernel.tile[1], each.kernel.warps >= 16) for each in (first, last)] == [(1024, True), (1024, False)]
+    assert first.kernel.code.spills == 0
+    process.pool.submit(_compare_segments, name, dtype).result()
+
+
+def _compare_segments(name: str, dtype: str) -> None:
+    import numpy as np
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.trees import bits
+
+    x = ta.asarray(np.random.default_rng(3).normal(size=20_000) * 50).astype(dtype)
+    assert bits(getattr(ta, name)(x.to_device(emulated_device()))) == bits(getattr(ta, name)(x))
+
+
 def _compare_copied() -> None:
     """Few rows, which tiles of fewer results read by copies."""
     import numpy as np

@@ -10,7 +10,7 @@ from typing import Any
 
 from tilearray_cuda.kernels.hardware import LINE, VECTOR
 from tilearray_cuda.kernels.schedules.addressing import Branch, added, term
-from tilearray_cuda.kernels.schedules.reduce import WARP, WARP_BYTES, Reduce, blocks
+from tilearray_cuda.kernels.schedules.reduce import WARP, WARP_BYTES, Reduce, blocks, values_of
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 from tilearray_cuda.kernels.storage import STORAGE
@@ -18,6 +18,16 @@ from tilearray_cuda.kernels.storage import STORAGE
 FEWEST_WARPS, THREAD = 4, 8
 """The least warps of a row if each thread has a vector, and the most elements of a thread that are no vector: more
 would fill the registers."""
+MEASURED = {
+    ("bfloat16", 1, 512): (4, 0),
+    ("float32", 1, 2048): (4, 4),
+    ("float32", 2, 512): (8, 0),
+    ("complex64", 1, 1024): (4, 3),
+}
+"""Other warps, and the steps in flight by asynchronous copies, by dtype, by the values of a lane, of which 2 are
+several, and by columns. On an H100 sums of rows of 16385 bfloat16 read at 0.995 of a copy's rate so instead of 0.933,
+of as many complex64 at 0.996 instead of 0.874, of all float32 but the first at 0.983 instead of 0.973, and variances of
+those at 0.981 instead of 0.956."""
 BETWEEN = (1, 2, 8)
 """The itemsizes of arrays at vectors whose rows may begin between them; words are read as fast one by one."""
 NODES = ("gather", "guarded", "report", "distance")
@@ -50,11 +60,13 @@ class LedRows(Reduce):
             return None
         found = Reduce.fits(spec, facts, arch)
         assert isinstance(found, Reduce)
-        columns, itemsize = found.tile.columns, along[0].itemsize
+        columns, itemsize, dtype = found.tile.columns, along[0].itemsize, along[0].dtype
         if found.groups > 1 or found.outer or columns * itemsize < WARP_BYTES:
             return None
         vectors, most = columns * itemsize // WARP_BYTES, max(THREAD, VECTOR // itemsize)
-        return cls(spec, Tile(1, columns, max(min(FEWEST_WARPS, vectors), columns // (most * WARP))))
+        fewest = max(min(FEWEST_WARPS, vectors), columns // (most * WARP))
+        warps, stages = MEASURED.get((dtype, min(values_of(spec), 2), columns), (fewest, 0))
+        return cls(spec, Tile(1, columns, warps, stages))
 
     # ------------------------------------------------------------------ the kernel
 
