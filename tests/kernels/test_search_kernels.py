@@ -95,3 +95,28 @@ def test_the_compiler_takes_counts(dtype, bins):
         ptx = compile_source(source, 90).ptx
         assert re.search(r"(atom|red)\.\S*shared", ptx)
         assert ("ld.global.v" in ptx) == (stride == 1)
+
+
+def test_few_programs_count(process):
+    process.pool.submit(_few_programs).result()
+
+
+def _few_programs() -> None:
+    """Five chunks in two segments: programs of three blocks and of two, the last of which is not whole."""
+    import numpy as np
+    from support.interpreter import emulated_gpu
+
+    import tilearray as ta
+    from tilearray.engine import caches
+    from tilearray.geometry import selection
+
+    device, before, programs = emulated_gpu.emulated_device(), emulated_gpu.programs_of, list[int]()
+    given = np.random.default_rng(2).integers(0, 70, 17_000)
+    caches.PLANS.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selection, "BIN_SEGMENTS", 2)
+        patch.setattr(emulated_gpu, "programs_of", lambda kernel: programs.append(before(kernel)) or programs[-1])
+        found = ta.bincount(ta.asarray(given, device=device))
+    caches.PLANS.clear()
+    assert programs[-1] == 2
+    np.testing.assert_array_equal(np.from_dlpack(found.to_device("cpu")), np.bincount(given))
