@@ -29,6 +29,7 @@ start, center, scale, infinity, near, is_linear)`` doubled, and odd if the run i
 base, start, infinity, near)``
 ``("report", condition, value, input)``            writes `value` to the first word of an input if `condition` is true
 ``("reduce", how, nodes, dtypes)``                 the elements of a loop's reduced axes, combined: see below
+``("carry", how, nodes, dtypes)``                  the same of the slower axis, in a loop whose programs walk held rows
 ``("scan", how, (node,), (dtype,))``               the elements of a loop's scanned axis up to each one, combined
 ``("scan", how, (node, total), (dtype,))``         the same, combined with an array of the totals of all segments
 ``("total", how, (node,), (dtype,))``              the last result of a scan of a segment

@@ -7,14 +7,24 @@ other arrays, keeps the order of the array that it does not store.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, NamedTuple
 
+from tilearray.dtypes import as_dtype
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import Reduced
-from tilearray.engine.stages import has_an_order, outputs_beside, reads_after, split, values_of
+from tilearray.engine.stages import has_an_order, outputs_beside, reads_after, split, split_walked, values_of
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.loop import LayoutCase
-from tilearray.geometry.reduction import ReductionLoop, as_blocks, holds, make_reduction, make_reduction_like
+from tilearray.geometry.reduction import (
+    ReductionLoop,
+    Walked,
+    as_blocks,
+    holds,
+    make_reduction,
+    make_reduction_like,
+    walking,
+)
 from tilearray.geometry.shapes import reduced_shape
 
 Ints = tuple[int, ...]
@@ -30,13 +40,16 @@ class ReductionPart(NamedTuple):
     reads : tuple of int
         The inputs of the whole expression that it reads. The first inputs of a second launch are the scratch memory.
     writes : tuple of int
-        The outputs of the whole expression that it writes, after the scratch memory of a first launch.
+        The outputs of the whole expression that it writes, after the scratch memory of the next launch.
+    room : int
+        The elements of each array of that scratch memory.
     """
 
     expression: Expression
     loop: ReductionLoop
     reads: Ints
     writes: Ints
+    room: int = 0
 
 
 class Reducing(NamedTuple):
@@ -89,8 +102,7 @@ class Reducing(NamedTuple):
             The reduction alone, if the expression has more.
         """
         kept, like = self.kept, like or expression
-        layout = Layout.of(kept)
-        given = [self._along(layout.strides)] if outputs is None else outputs
+        given = [self.results_along()] if outputs is None else outputs
         loop = self._loop(like, given, inputs, whole)
         reads_later = reads_after(expression)
         if loop is None or (reads_later and (loop.outer or loop.segments.total > 1)):
@@ -107,14 +119,28 @@ class Reducing(NamedTuple):
             return None
         first = _reading(first, len(stored), expression, halves.first_reads)
         results = tuple([place for place in range(len(given)) if place not in beside])
-        written = [self._along_kept(given[place]) for place in results]
-        read = [partial.strides] * states
-        second = make_reduction_like(read, partial.shape, (len(kept),), written, read, itemsize=8, whole=True)
-        assert second is not None  # one axis is reduced
+        second = self.of_segments(states, count, [given[place] for place in results])
         return [
-            ReductionPart(halves.first, first, halves.first_reads, beside),
+            ReductionPart(halves.first, first, halves.first_reads, beside, partial.size),
             ReductionPart(halves.second, second, halves.second_reads, results),
         ]
+
+    def of_segments(self, states: int, count: int, outputs: Sequence[Ints]) -> ReductionLoop:
+        """Return the loop over what segments gave, side by side for each result."""
+        partial = Layout.of((*self.kept, count))
+        read, axis = [partial.strides] * states, len(self.kept)
+        written = [self._along_kept(strides) for strides in outputs]
+        loop = make_reduction_like(read, partial.shape, (axis,), written, read, itemsize=8, whole=True)
+        assert loop is not None  # one axis is reduced
+        return loop
+
+    def results_along(self) -> Ints:
+        """Return the strides of a new array of results along all axes."""
+        return self._along(Layout.of(self.kept).strides)
+
+    def columns(self, expression: Expression, inputs: Sequence[Ints]) -> ReductionLoop | None:
+        """Return the loop over `inputs` that combines them in the order of this reduction, to a new array."""
+        return self._loop(expression, [self.results_along()], inputs, False)
 
     def _along(self, strides: Ints) -> Ints:
         """Return strides along the kept axes as strides along all axes."""
@@ -150,13 +176,13 @@ class Reducing(NamedTuple):
 
     def order(self, expression: Expression) -> tuple[object, ...]:
         """Return all that the order of a reduction depends on."""
-        loop = self._loop(expression, [self._along(Layout.of(self.kept).strides)], None, False)
+        loop = self._loop(expression, [self.results_along()], None, False)
         assert loop is not None
         return loop.lanes, loop.segments, loop.case, loop.shape[loop.kept : -2], loop.shape[-1], self.strides
 
     def rows(self, expression: Expression, outputs: Sequence[Ints], inputs: Sequence[Ints]) -> ReductionLoop | None:
         """Return the loop over held rows that combines them in the order of this reduction."""
-        model = self._loop(expression, [self._along(Layout.of(self.kept).strides)], None, False)
+        model = self._loop(expression, [self.results_along()], None, False)
         assert model is not None
         loop = make_reduction_like(
             self.strides, self.shape, self.axes.axes, outputs, inputs, itemsize=self.itemsize, spread=True
@@ -241,9 +267,74 @@ def joined_parts(
     outputs, inputs : sequence of tuple of int
         The strides of the arrays that are written and read, along all axes.
     """
+    found = _alike(reductions)
+    if found is None:
+        return None
+    like, reducing = found
+    return reducing.parts(expression, whole=False, inputs=inputs, outputs=outputs, like=like)
+
+
+def _alike(reductions: Sequence[tuple[Expression, Reducing]]) -> tuple[Expression, Reducing] | None:
+    """Return a reduction whose order all have that have one; None if they combine elements in different orders."""
     ordered = [each for each in reductions if has_an_order(each[0])] or reductions[:1]
     orders = {reducing.order(like) for like, reducing in ordered}
-    if len(orders) > 1:
+    return ordered[0] if len(orders) == 1 else None
+
+
+def walked_parts(
+    expression: Expression,
+    rows: Sequence[tuple[Expression, Reducing]],
+    columns: Sequence[tuple[Expression, Reducing]],
+    outputs: Sequence[Ints],
+    inputs: Sequence[Ints],
+) -> list[ReductionPart] | None:
+    """Return the launches of programs that walk rows and carry reductions of columns, of their lanes, and of segments.
+
+    The result is None if they combine elements in different orders, if rows cannot be held, or where that would take
+    longer than launches of their own for columns.
+
+    Parameters
+    ----------
+    expression : Expression
+        All that is computed. The reductions of columns are carried.
+    rows, columns : sequence of (Expression, Reducing)
+    outputs, inputs : sequence of tuple of int
+        The strides of the arrays that are written and read, along all axes.
+    """
+    found = _alike(columns)
+    if found is None or any(values_of(each) != 1 for each, _ in columns):
         return None
-    like, reducing = ordered[0]
-    return reducing.parts(expression, whole=False, inputs=inputs, outputs=outputs, like=like)
+    (like, reducing), walk = found, split_walked(expression)
+    names = walk.lanes.output_dtypes
+    later = [expression.inputs[place][0] for place in walk.halves.second_reads]
+    if "array" in later or any(name.startswith("complex") for name in names):
+        return None
+    stored = [reducing.results_along()] * len(names)
+    over_rows = held_loop(rows, [*stored, *[outputs[place] for place in walk.rows]], inputs, 0)
+    over_columns = reducing.columns(like, inputs)
+    if over_rows is None or over_columns is None:
+        return None
+    read = [as_dtype(dtype).itemsize for kind, dtype in expression.inputs if kind == "array"]
+    walked = walking(over_rows, over_columns, read, [as_dtype(name).itemsize for name in names])
+    if walked is None:
+        return None
+    loop = _reading(over_rows, len(stored) + len(walk.rows), expression, walk.halves.first_reads)
+    loop = loop._replace(walked=walked)
+    segments, results = over_columns.segments.total, prod(reducing.kept)
+    return [
+        ReductionPart(walk.halves.first, loop, walk.halves.first_reads, walk.rows, walked.programs * results),
+        ReductionPart(walk.lanes, _of_lanes(walked, segments, results, len(names)), (), (), segments * results),
+        ReductionPart(
+            walk.halves.second,
+            reducing.of_segments(len(names), segments, [outputs[place] for place in walk.columns]),
+            walk.halves.second_reads,
+            walk.columns,
+        ),
+    ]
+
+
+def _of_lanes(walked: Walked, segments: int, results: int, states: int) -> ReductionLoop:
+    """Return the loop over what programs that walk rows gave: for each segment, its lanes are combined by halves."""
+    read = (1, walked.lanes * results, results)
+    shape = (results, segments, walked.lanes)
+    return make_reduction(shape, (2,), [(segments, 1)] * states, [read] * states, 8, whole=True)

@@ -104,8 +104,10 @@ class Splicer:
             self._nodes.append(node)
         return place
 
-    def splice(self, expression: Expression, arguments: Sequence[int]) -> int:
+    def splice(self, expression: Expression, arguments: Sequence[int], *, carried: bool = False) -> int:
         """Add an elementwise expression or a reduction that reads these nodes, and return the node that it stores.
+
+        A reduction may be `carried` along, by programs that walk rows.
 
         An input of which `memory_of` says that other nodes read it has its position as the argument.
         """
@@ -125,7 +127,7 @@ class Splicer:
                 places.append(self._node(("guarded", arguments[int(parts[1])], places[int(parts[2])])))
             elif parts[0] == "reduce":
                 given = tuple([places[int(argument)] for argument in parts[2]])
-                places.append(self._node(("reduce", parts[1], given, parts[3])))
+                places.append(self._node(("carry" if carried else "reduce", parts[1], given, parts[3])))
             elif parts[0] == "part":
                 places.append(self._node(("part", places[int(parts[1])], parts[2])))
             elif parts[0] == "position":

@@ -49,7 +49,27 @@ class Split(NamedTuple):
         return self.first.output_dtypes
 
 
+class Walking(NamedTuple):
+    """An expression that reduces rows and columns as three.
+
+    Attributes
+    ----------
+    halves : Split
+        The first one reduces rows, and stores what each program carried; the second one reads it from segments.
+    lanes : Expression
+        Combines what the lanes of a segment carried.
+    rows, columns : tuple of int
+        The outputs of the whole expression that the first one and the second one write.
+    """
+
+    halves: Split
+    lanes: Expression
+    rows: Ints
+    columns: Ints
+
+
 _SPLIT: TwoGenerations[Split] = TwoGenerations(512)
+_WALKED: TwoGenerations[Walking] = TwoGenerations(512)
 
 
 def split(expression: Expression) -> Split:
@@ -83,6 +103,41 @@ def _split(expression: Expression) -> Split:
     outputs = [second.copy(expression.outputs[place]) for place in results]
     rest = second.build(outputs, [expression.output_dtypes[place] for place in results])
     return Split(stored, rest, tuple(first.reads), tuple(second.reads[len(parts) :]))
+
+
+def split_walked(expression: Expression) -> Walking:
+    """Return an expression that reduces rows and carries reductions of columns as three.
+
+    Equal arguments give the same objects.
+    """
+    found = _WALKED.get(expression)
+    return found if found is not None else _WALKED.put(expression, _split_walked(expression))
+
+
+def _split_walked(expression: Expression) -> Walking:
+    nodes: tuple[Any, ...] = expression.nodes
+    first, between, second = _Copy(expression), _Copy(expression), _Copy(expression)
+    parts = [place for place, node in enumerate(nodes) if node[0] == "part" and nodes[node[1]][0] == "carry"]
+    names = [first.dtype(part) for part in parts]
+    for stage in (between, second):
+        states = [stage.state(name) for name in names]
+        for part, state in zip(parts, states, strict=True):
+            _, how, _, dtypes_of = nodes[nodes[part][1]]
+            stage.place(nodes[part][1], ("reduce", how, (state,), dtypes_of))
+    carried = [_reads_a_carry(expression, output) for output in expression.outputs]
+    rows, columns = ([place for place, each in enumerate(carried) if each == kind] for kind in (False, True))
+    stored = [*[first.copy(part) for part in parts], *[first.copy(expression.outputs[place]) for place in rows]]
+    walk = first.build(stored, [*names, *[expression.output_dtypes[place] for place in rows]])
+    lanes = between.build([between.copy(part) for part in parts], names)
+    outputs = [second.copy(expression.outputs[place]) for place in columns]
+    rest = second.build(outputs, [expression.output_dtypes[place] for place in columns])
+    halves = Split(walk, rest, tuple(first.reads), tuple(second.reads[len(parts) :]))
+    return Walking(halves, lanes, tuple(rows), tuple(columns))
+
+
+def _reads_a_carry(expression: Expression, output: int) -> bool:
+    nodes: tuple[Any, ...] = expression.nodes
+    return any(node[0] == "part" and nodes[node[1]][0] == "carry" for node in _reached(expression, [output]))
 
 
 def split_scan(expression: Expression) -> Split:
@@ -290,7 +345,7 @@ class _Copy:
                 return self._read(number, self._source.inputs[number], position)
             case ("part" | "cast", argument, *rest):
                 node = (parts[0], self.copy(argument), *rest)
-            case ("reduce" | "call", name, arguments, *rest):
+            case ("reduce" | "carry" | "call", name, arguments, *rest):
                 node = (parts[0], name, tuple([self.copy(argument) for argument in arguments]), *rest)
             case ("position",) | ("index",) | ("coordinate", _):
                 pass

@@ -90,7 +90,7 @@ def _read_by(node: tuple[Any, ...]) -> Sequence[int]:
         return cast(Sequence[int], node[1:3])
     if node[0] in ("gather", "guarded"):
         return (node[2],)
-    return node[2] if node[0] in ("call", "reduce", "scan", "total") else ()
+    return node[2] if node[0] in ("call", "reduce", "carry", "scan", "total") else ()
 
 
 _WORDS = {

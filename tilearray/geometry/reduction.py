@@ -67,6 +67,12 @@ SHARED_COLUMN = 512
 """The most elements of a segment of a column, if several programs share it and hold their segments."""
 MOST_SHARED = 64
 """The number of segments from which columns are not cut further for that."""
+WALKED_PROGRAMS = 256
+"""The least programs that walk held rows."""
+WALKED_WORDS, WALKED_THREADS = 192, 256
+"""The most words that a thread of such a program has, of elements and of sums of columns; and the most threads."""
+WALKED_GAIN = 2
+"""The least bytes that need not be read again, for each byte of the sums that such programs store."""
 HELD = 2**14
 """The most elements of such a row, rounded up to a power of two."""
 
@@ -89,6 +95,18 @@ class Segments(NamedTuple):
     def joined(self) -> Segments:
         """Return all segments of one reduced axis as one."""
         return Segments(1, 1, self.indices, self.inner * self.chunks)
+
+
+class Walked(NamedTuple):
+    """How programs walk rows that they hold, for sums of columns: a lane of a segment of columns is a program.
+
+    It goes over the rows that such a lane combines, in their order: `chunks` at most. It has `threads`.
+    """
+
+    lanes: int
+    chunks: int
+    programs: int
+    threads: int
 
 
 class ReductionLoop(NamedTuple):
@@ -115,6 +133,8 @@ class ReductionLoop(NamedTuple):
         Whether it holds them for several reductions, in the order that each of them has alone.
     blocks : bool
         Whether such a row is the elements of a block: of the slower reduced axis, which is one, and the fastest one.
+    walked : Walked or None
+        How programs walk rows that they hold, if they also reduce columns.
     """
 
     shape: Ints
@@ -128,6 +148,7 @@ class ReductionLoop(NamedTuple):
     held: bool = False
     family: bool = False
     blocks: bool = False
+    walked: Walked | None = None
 
     @property
     def outer(self) -> int:
@@ -290,6 +311,36 @@ def holds(loop: ReductionLoop, members: int) -> bool:
     extent = loop.shape[-1] * (loop.shape[-3] if loop.blocks else 1)
     is_rows = loop.case is LayoutCase.REDUCE_ROWS and (loop.blocks or not loop.outer)
     return is_rows and extent <= HELD and -(-extent // loop.lanes) <= MOST_HELD_CHUNKS
+
+
+def walking(rows: ReductionLoop, columns: ReductionLoop, read: Sequence[int], states: Sequence[int]) -> Walked | None:
+    """Return how a loop over held rows also reduces columns, in the order of a loop over columns.
+
+    The result is None if both do not walk the same arrays alike, or where it takes longer than a launch for columns.
+
+    Parameters
+    ----------
+    rows, columns : ReductionLoop
+        The last strides are those of the arrays that are read.
+    read, states : sequence of int
+        The itemsizes of these arrays, and of the values that a column has.
+    """
+    plain = rows.kept == rows.outer == columns.kept == columns.outer == 0 and not rows.blocks
+    cases = (rows.case, columns.case) == (LayoutCase.REDUCE_ROWS, LayoutCase.REDUCE_COLUMNS)
+    if not (plain and cases and rows.shape == columns.shape[::-1]):
+        return None
+    count = len(read)
+    alike = all(one == other[::-1] for one, other in zip(rows.strides[-count:], columns.strides[-count:], strict=True))
+    if not alike or rows.shifts[-count:] != columns.shifts[-count:]:
+        return None
+    lanes, chunks = columns.lanes, columns.segments.chunks
+    again = [size for size, strides in zip(read, rows.strides[-count:], strict=True) if all(strides)]
+    words = -(-rows.shape[-1] // rows.lanes) * rows.lanes * sum([-(-size // 4) for size in (*again, *states)])
+    threads = 1 << (-(-words // WALKED_WORDS) - 1).bit_length()
+    walked = Walked(lanes, chunks, lanes * columns.segments.total, max(32, threads))
+    gains = chunks * sum(again) >= WALKED_GAIN * 2 * sum(states)  # which are stored, and read
+    fits = threads <= min(rows.lanes, WALKED_THREADS) and walked.programs >= WALKED_PROGRAMS
+    return walked if gains and fits else None
 
 
 def as_blocks(loop: ReductionLoop, itemsize: int) -> ReductionLoop | None:

@@ -5,6 +5,8 @@ What a reduction gives is a value for each row, and the nodes after it may combi
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from tilearray_cuda.kernels.casts import Value
 from tilearray_cuda.kernels.cells import cells_of, split, whole
 from tilearray_cuda.kernels.expression import Values, computed, stored
@@ -33,6 +35,16 @@ from tilearray_cuda.kernels.schedules.schedule import Schedule
 
 def held(schedule: Held) -> list[str]:
     """Return the lines of a kernel after its setup."""
+    return held_and_chunks(schedule, (), ())[0]
+
+
+def held_and_chunks(
+    schedule: Held, first: Collection[int], last: Collection[int]
+) -> tuple[list[str], list[tuple[Branch, Values]]]:
+    """Return the lines that go over rows, and the branch and the values of each chunk.
+
+    Some nodes are computed `first`, and those that are needed `last` after the reductions.
+    """
     once = of_rows(schedule) if isinstance(schedule, HeldLanes) else set[int]()
     schedule = schedule.with_spec(with_quotients(schedule.spec, once))
     nodes, found = schedule.spec.nodes, reductions(schedule)
@@ -51,13 +63,14 @@ def held(schedule: Held) -> list[str]:
             text, chunks[place] = computed(schedule, branch, [node for node in wanted if node not in known], known)
             lines.extend(text)
 
+    compute(list(first))
     for node in found:
         compute([n for n in needed(nodes, list(node.values)) if nodes[n][0] != "part"])
         lines += _over_chunks(schedule, node, branches, chunks)
         parts = [n for n, each in enumerate(nodes) if each[0] == "part" and each[1] == node.number]
         rows.update({n: part_value(found, nodes[n]) for n in parts})
     spread, single = spread_and_single(schedule)
-    compute(computed_for(schedule, spread))
+    compute(sorted({*computed_for(schedule, spread), *last}))
     for branch, values in zip(branches, chunks, strict=True):
         lines += stored(schedule, branch, values, spread)
     if single:  # a result for each row
@@ -66,14 +79,15 @@ def held(schedule: Held) -> list[str]:
         text, values = computed(schedule, alone, wanted, firsts)
         block = alone._replace(row="rows") if isinstance(schedule, HeldLanes) and schedule.has_scalars else alone
         lines += [*text, *stored(schedule, block, values, single)]
-    return lines
+    return lines, list(zip(branches, chunks, strict=True))
 
 
 def spread_and_single(schedule: Schedule) -> tuple[list[int], list[int]]:
     """Return the outputs that have an element for each one of a row, and those that have one for each row."""
-    outputs = schedule.spec.operands[: schedule.spec.outputs]
-    spread = [place for place, operand in enumerate(outputs) if operand.last_two[1] != 0]
-    return spread, [place for place in range(len(outputs)) if place not in spread]
+    spec = schedule.spec
+    outputs = [place for place in range(spec.outputs) if place not in spec.carried]
+    spread = [place for place in outputs if spec.operands[place].last_two[1] != 0]
+    return spread, [place for place in outputs if place not in spread]
 
 
 def computed_for(schedule: Schedule, outputs: list[int]) -> list[int]:

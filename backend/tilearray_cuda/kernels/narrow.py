@@ -66,7 +66,7 @@ def _arguments(node: Any) -> tuple[int, ...]:
     match node:
         case ("cast", argument, *_):
             return (argument,)
-        case ("call" | "reduce", _, arguments, *_):
+        case ("call" | "reduce" | "carry", _, arguments, *_):
             return arguments
         case _:
             return ()

@@ -184,12 +184,12 @@ def definitions(schedule: Reduce) -> list[str]:
     return lines
 
 
-def reductions(schedule: Reduce) -> list[Node]:
-    """Return the reduce nodes of a kernel."""
+def reductions(schedule: Reduce, kind: str = "reduce") -> list[Node]:
+    """Return the nodes of a kernel that reduce, or that it carries along."""
     nodes = schedule.spec.nodes
     found: list[Node] = []
     for number, node in enumerate(nodes):
-        if node[0] == "reduce":
+        if node[0] == kind:
             _, how, values, dtypes = node
             registers = [_register(schedule, how, values, position, dtype) for position, dtype in enumerate(dtypes)]
             found.append(Node(number, how, values, dtypes, tuple(registers)))

@@ -36,11 +36,13 @@ from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.schedules.select import Select
 from tilearray_cuda.kernels.schedules.shared_columns import SharedColumns
 from tilearray_cuda.kernels.schedules.sort import Sort
+from tilearray_cuda.kernels.schedules.walked_rows import WalkedRows
 from tilearray_cuda.kernels.selection import selected
 from tilearray_cuda.kernels.shared_columns import shared_columns
 from tilearray_cuda.kernels.sort import sorted_rows
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 from tilearray_cuda.kernels.storage import STORAGE
+from tilearray_cuda.kernels.walked_rows import walked_rows
 
 DEVICE_FILES = (
     "numeric.py",
@@ -62,6 +64,7 @@ DEVICE_FILES = (
 BODIES: tuple[tuple[type[Schedule], Callable[[Any], list[str]]], ...] = (
     (ScanBlocks, scanned_blocks),
     (Scan, scanned),
+    (WalkedRows, walked_rows),
     (Held, held),
     (SharedColumns, shared_columns),
     (Reduce, reduced),
@@ -120,7 +123,7 @@ def written(schedule: Schedule, name: str, arguments: tuple[Argument, ...], setu
 def name_of(schedule: Schedule) -> str:
     """Return the kernel's name: its operations and the case of its loops."""
     spec = schedule.spec
-    calls = [str(node[1]) for node in spec.nodes if node[0] in ("call", "reduce", "scan", "total")]
+    calls = [str(node[1]) for node in spec.nodes if node[0] in ("call", "reduce", "carry", "scan", "total")]
     moved = ["scatter"] if spec.places else ["gather"] if spec.has_node("gather") else []
     moved = ["matmul"] if spec.has_node("product") else moved
     moved += [spec.combines] * bool(spec.combines)

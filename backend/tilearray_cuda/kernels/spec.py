@@ -171,6 +171,12 @@ class KernelSpec(NamedTuple):
                     reached.append(node[0] == "part")
         return tuple(place for place, node in enumerate(self.stores) if not reached[node])
 
+    @property
+    def carried(self) -> tuple[int, ...]:
+        """The outputs that store what a program carried along."""
+        parts = [node[0] == "part" and self.nodes[node[1]][0] == "carry" for node in self.nodes]
+        return tuple(place for place, node in enumerate(self.stores) if parts[node])
+
     def has_node(self, *kinds: str) -> bool:
         """Whether the expression has a node of one of these kinds."""
         return any(node[0] in kinds for node in self.nodes)

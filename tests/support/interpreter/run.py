@@ -37,6 +37,7 @@ from tilearray_cuda.kernels.schedules.scan_blocks import ScanBlocks
 from tilearray_cuda.kernels.schedules.select import Select
 from tilearray_cuda.kernels.schedules.sort import Sort
 from tilearray_cuda.kernels.schedules.tiled import Tiled
+from tilearray_cuda.kernels.schedules.walked_rows import WalkedRows
 from tilearray_cuda.kernels.storage import STORAGE
 from tilearray_host.casts import scalar
 
@@ -420,6 +421,8 @@ def programs_of(kernel: Kernel) -> int:
     assert isinstance(schedule, Tiled)
     if isinstance(schedule, ScanBlocks):
         return math.prod(shape[:-1]) * -(-kernel.loop.segments.total // tile["ROWS"]) + 1
+    if isinstance(schedule, WalkedRows):
+        return kernel.loop.walked.programs
     if isinstance(schedule, Reduce):
         tiles = -(-shape[-2] // tile["ROWS"]) * math.prod(shape[: schedule.kept])
         return tiles * (kernel.loop.segments.total if schedule.is_cut else 1)

@@ -22,16 +22,25 @@ class Nodes:
         Whether narrow floats stay in the dtype of the computation.
     inline : set of Value
         Reductions that are a part of the launch. All walks over them are of loops over their rows.
+    carried : set of Value
+        Those among them that programs carry along while they walk rows of the others.
 
     Attributes
     ----------
     splicer : Splicer
     """
 
-    def __init__(self, apart: Mapping[Value, Leaf], wide: bool, inline: frozenset[Value] = frozenset()) -> None:
+    def __init__(
+        self,
+        apart: Mapping[Value, Leaf],
+        wide: bool,
+        inline: frozenset[Value] = frozenset(),
+        carried: frozenset[Value] = frozenset(),
+    ) -> None:
         self.splicer = Splicer(wide)
         self._apart = apart
         self._inline = inline
+        self._carried = carried
         self._nodes: dict[tuple[Value, Walk], int] = {}
 
     def add(self, value: Value, walk: Walk) -> int:
@@ -55,7 +64,7 @@ class Nodes:
                 operands = [
                     self._operand(read, each, over, place in memory) for place, read in enumerate(each.operands)
                 ]
-                self._nodes[asked] = self.splicer.splice(each.expression, operands)
+                self._nodes[asked] = self.splicer.splice(each.expression, operands, carried=each in self._carried)
         return self._nodes[value, walk]
 
     def _is_loaded(self, value: Value) -> bool:

@@ -52,7 +52,7 @@ from tilearray.engine.context import RECORDINGS
 from tilearray.engine.devices import Device
 from tilearray.engine.expression import Expression
 from tilearray.engine.plan import kernel_of
-from tilearray.engine.reducing import Reducing, ReductionPart, held_loop, joined_parts
+from tilearray.engine.reducing import Reducing, ReductionPart, held_loop, joined_parts, walked_parts
 from tilearray.engine.signature import ArrayBase, Signature, before_access, empty_array, signature_of
 from tilearray.engine.watch import WATCH
 from tilearray.errors import WriteError
@@ -245,14 +245,48 @@ class Program:
         splitter = Splitter(self._values_apart())
         families = splitter.families(self._stores) if self._device.backend.holds_rows else []
         found: list[Spliced] = []
-        for unit in splitter.in_order(families, self._stores):
-            held = self._family(unit, splitter) if unit in families else None
+        waiting = splitter.in_order(families, self._stores)
+        while waiting:
+            unit = waiting.pop(0)
+            held = None
+            if unit in families:
+                held = self._walked(unit, waiting, splitter) or self._family(unit, splitter)
             if held is not None:
                 found.append(held)
                 continue
             for each in splitter.taken_apart(unit, self._stores):
                 found += self._stored_apart(each.members[0])
         return found
+
+    def _walked(self, unit: Unit, waiting: list[Unit], splitter: Splitter) -> Spliced | None:
+        """Splice a family that goes over rows with one of columns, which no longer waits; None if none fits."""
+        for columns in splitter.families_beside(unit, waiting):
+            found = self._walked_with(unit, columns, splitter)
+            if found is not None:
+                waiting.remove(columns)
+                return found
+        return None
+
+    def _walked_with(self, unit: Unit, columns: Unit, splitter: Splitter) -> Spliced | None:
+        if not prod(unit.reducing.shape):
+            return None
+        both = Unit([*unit.members, *columns.members], unit.stores, beside=unit.beside)
+        stores = self._stores_of(both, splitter)
+        try:
+            spliced = self._spliced(unit.reducing.shape, stores, frozenset(both.members), frozenset(columns.members))
+        except NotHeldError:
+            return None
+        outputs, inputs = [target.strides for _, _, target in stores], [leaf.strides for leaf in spliced.leaves]
+        rows, sums = _reductions_of(unit), _reductions_of(columns)
+        parts = walked_parts(self._expression(spliced), rows, sums, outputs, inputs)
+        return None if parts is None else spliced._replace(reducing=columns.reducing, parts=parts)
+
+    def _stores_of(self, unit: Unit, splitter: Splitter) -> list[Store]:
+        """Return all stores of a family: those that belong to it, and of its members that others need."""
+        members = set(unit.members)
+        used = splitter.used_outside(unit, self._stores) | (members & set(self._returned))
+        kept = [store_of_rows(value, self._home(value)) for value in unit.members if value in used]
+        return [*unit.stores, *kept, *unit.beside]
 
     def _family(self, unit: Unit, splitter: Splitter) -> Spliced | None:
         """Splice a family of reductions and its stores; None if they do not fit into one launch."""
@@ -266,15 +300,12 @@ class Program:
         reducing = unit.reducing
         if not prod(reducing.shape):
             return None
-        members = frozenset(unit.members)
-        used = splitter.used_outside(unit, self._stores) | (members & set(self._returned))
-        stores = [*unit.stores, *[store_of_rows(value, self._home(value)) for value in unit.members if value in used]]
-        stores += unit.beside
+        stores = self._stores_of(unit, splitter)
         try:
-            spliced = self._spliced(reducing.shape, stores, members)
+            spliced = self._spliced(reducing.shape, stores, frozenset(unit.members))
         except NotHeldError:
             return None
-        reductions = [(value.expression, value.reducing) for value in unit.members if value.reducing is not None]
+        reductions = _reductions_of(unit)
         outputs, inputs = [target.strides for _, _, target in stores], [leaf.strides for leaf in spliced.leaves]
         if unit.goes_back:
             loop = held_loop(reductions, outputs, inputs, self._device.backend.most_members)
@@ -331,8 +362,14 @@ class Program:
 
     # ------------------------------------------------------------------ launches
 
-    def _spliced(self, shape: Ints, stores: list[Store], inline: frozenset[Value] = frozenset()) -> Spliced:
-        nodes = Nodes(self._apart, self._wide, inline)
+    def _spliced(
+        self,
+        shape: Ints,
+        stores: list[Store],
+        inline: frozenset[Value] = frozenset(),
+        carried: frozenset[Value] = frozenset(),
+    ) -> Spliced:
+        nodes = Nodes(self._apart, self._wide, inline, carried)
         found = [nodes.add(value, walk) for value, walk, _ in stores]
         return Spliced(shape, stores, nodes.splicer, found)
 
@@ -362,15 +399,12 @@ class Program:
         return [self._launch(expression, loop, outputs, spliced.splicer.keys)]
 
     def _launches_of_reduction(self, spliced: Spliced) -> list[Launch]:
-        parts, reducing = spliced.parts, spliced.reducing
-        assert reducing is not None
         keys, written = spliced.splicer.keys, [target for _, _, target in spliced.stores]
         launches: list[Launch] = []
         scratch: list[tuple[str, Leaf]] = []
-        for expression, loop, reads, writes in parts:
+        for expression, loop, reads, writes, room in spliced.parts:
             states = expression.output_dtypes[: len(expression.output_dtypes) - len(writes)]
-            count = loop.segments.total * prod(reducing.kept)
-            between = [self._scratch(count, as_dtype(name)) for name in states]
+            between = [self._scratch(room, as_dtype(name)) for name in states]
             outputs = [*between, *[written[place] for place in writes]]
             launches.append(self._launch(expression, loop, outputs, [*scratch, *[keys[place] for place in reads]]))
             scratch = [("array", leaf) for leaf in between]
@@ -443,6 +477,10 @@ class Program:
         signatures = [*self._signatures, *[real._signature for real in self.outside]]
         starts_aligned = leaf.place >= self._sources or signatures[leaf.place].aligned
         return starts_aligned and (leaf.offset + shift * leaf.dtype.itemsize) % 16 == 0
+
+
+def _reductions_of(unit: Unit) -> list[tuple[Expression, Reducing]]:
+    return [(value.expression, value.reducing) for value in unit.members if value.reducing is not None]
 
 
 def _is_stored_on_host(value: Value, visits: set[tuple[Walk, Value | Ints]]) -> bool:

@@ -15,6 +15,10 @@
 4. **Beside.** The launch of a family also makes the stores of the shape of its elements that read an array which it
    reads, as the result of a function beside the gradient of its bias. So the array is read once.
 
+5. **Walked rows.** A family of sums of columns is made by the launch of a family with held rows that reads an array
+   which it reads, as the gradients of a scale and a shift beside that of a norm.
+   `tilearray.geometry.reduction.walking` says where that is faster.
+
 Launches come in an order in which each finds in memory what it loads. Two families that each need the other one are
 taken apart into single reductions, and so is a family that does not meet a condition.
 """
@@ -159,14 +163,15 @@ class Splitter:
 
     def _take_beside(self, unit: Unit, stores: Mapping[Ints, list[Store]]) -> None:
         """Take the stores of the shape of a family's elements that read an array which it reads."""
-        members, shape = set(unit.members), unit.reducing.shape
-        read = set[Load]().union(
-            *[self._loads_of(value) for value in (*members, *[each.value for each in unit.stores])]
-        )
+        members, shape, read = set(unit.members), unit.reducing.shape, self._loads_of_unit(unit)
         for store in list(stores.get(shape, ())):
             if read & self._loads_of(store.value) and not self._is_between(self._needs_of(store.value), members):
                 stores[shape].remove(store)
                 unit.beside.append(store)
+
+    def _loads_of_unit(self, unit: Unit) -> set[Load]:
+        values = [*unit.members, *[store.value for store in unit.stores]]
+        return set[Load]().union(*[self._loads_of(value) for value in values])
 
     def _loads_of(self, value: Value) -> set[Load]:
         """Return the loads of as many elements as a value has that it computes with, through elementwise operations."""
@@ -220,11 +225,29 @@ class Splitter:
             each.needs = self._needs(each)
         return units
 
+    def families_beside(self, unit: Unit, waiting: Sequence[Unit]) -> list[Unit]:
+        """Return the families of sums that a launch which goes over rows may make as well.
+
+        They have the shape of its elements, read an array that it reads, and need no other launch that waits.
+        """
+        if not unit.goes_back:
+            return []
+        read = self._loads_of_unit(unit)
+        found: list[Unit] = []
+        for each in waiting:
+            if each not in self._families or each.goes_back or each.stores or each.beside:
+                continue
+            others = {value for other in waiting if other is not each for value in other.members}
+            is_alike = each.reducing.shape == unit.reducing.shape
+            if is_alike and read & self._loads_of_unit(each) and not each.needs & others:
+                found.append(each)
+        return found
+
     def used_outside(self, unit: Unit, stores: Mapping[Ints, list[Store]]) -> set[Value]:
         """Return the members of a family that other launches load. `stores` has the stores that no family took."""
         outside = [value for value in self._order if value not in unit.members]
         stored = [store.value for each in stores.values() for store in each]
-        others = [other for other in self._families if other is not unit]
+        others = [other for other in self._families if other.members[0] not in unit.members]
         stored += [store.value for other in others for store in (*other.stores, *other.beside)]
         found = set(stored).union(*[self.uses_of(value) for value in (*outside, *stored)])
         return found & set(unit.members)

@@ -31,6 +31,7 @@ from tilearray_cuda.kernels.schedules.skewed_columns import SkewedColumns
 from tilearray_cuda.kernels.schedules.skewed_rows import SkewedRows
 from tilearray_cuda.kernels.schedules.sort import Sort
 from tilearray_cuda.kernels.schedules.tile import Tiles
+from tilearray_cuda.kernels.schedules.walked_rows import WalkedRows
 from tilearray_cuda.kernels.spec import KernelSpec
 
 SCHEDULES: tuple[type[Schedule], ...] = (
@@ -46,6 +47,7 @@ SCHEDULES: tuple[type[Schedule], ...] = (
     Reduce,
     SharedColumns,
     Held,
+    WalkedRows,
     HeldLanes,
     Scan,
     ScanBlocks,

@@ -39,13 +39,14 @@ class HeldLanes(Held):
 
     def __init__(self, spec: KernelSpec, tile: Tile) -> None:
         super(Reduce, self).__init__(spec, tile)
-        self.kept, _, self.chunks, self.is_whole, _, self.segment, self.width, self.dense = spec.facts[2]  # type: ignore[misc]
+        self.kept, _, self.chunks, self.is_whole, _, self.segment, self.width, self.dense, _ = spec.facts[2]  # type: ignore[misc]
         self.lanes, self.outer, self.is_cut, self.is_short = tile.columns, 0, False, False
         self.has_scalars = tile.rows == 1 < tile.columns and all(o.dtype != "complex128" for o in spec.operands)
 
     @staticmethod
     def facts(loop: Any) -> tuple[int, ...] | None:
-        """The facts of `Held`, the chunks of a segment, the columns of a block, and whether short rows are dense."""
+        """The facts of `Held`, the chunks of a segment, the columns of a block, whether short rows are dense, and the
+        threads of a program that walks rows."""
         if not loop.family:
             return None
         extent, width = (loop.shape[-1] * loop.shape[-3], loop.shape[-1]) if loop.blocks else (loop.shape[-1], 0)
@@ -53,7 +54,8 @@ class HeldLanes(Held):
         segment = min(chunks, loop.segments.chunks)
         dense = len(loop.shape) == 2 and extent == loop.lanes < VECTOR
         dense = dense and all(row == extent for row, column in loop.strides if column == 1)
-        return loop.kept, loop.lanes, chunks, extent % loop.lanes == 0, rows, segment, width, dense
+        threads = loop.walked.threads if loop.walked else 0
+        return loop.kept, loop.lanes, chunks, extent % loop.lanes == 0, rows, segment, width, dense, threads
 
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
