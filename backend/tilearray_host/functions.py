@@ -17,11 +17,9 @@ from typing import Any
 import numpy as np
 
 from tilearray_host import exact_fma, packed, parts, philox, rounding, shuffles, special, stochastic, transcendental
+from tilearray_host.selecting import where_elsewhere
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-MANY = 4096
-"""Elements of a mask from which they are counted: a count takes a microsecond."""
 
 
 def floor_divide(x: Array, y: Array, *, out: Array) -> None:
@@ -175,15 +173,7 @@ def where(condition: Array, x: Array, y: Array, *, out: Array) -> None:
         out[...] = y
         np.copyto(out, x, where=condition)
     else:
-        _where_elsewhere(condition, x, y, out=out)
-
-
-def _where_elsewhere(condition: Array, x: Array, y: Array, *, out: Array) -> None:
-    """The same, to memory that the operands do not have. NumPy copies fast where a mask is false."""
-    if condition.size >= MANY and condition.flags.forc and 2 * np.count_nonzero(condition) > condition.size:
-        condition, x, y = ~condition, y, x
-    out[...] = y
-    np.copyto(out, x, where=condition)
+        where_elsewhere(condition, x, y, out=out)
 
 
 def clip(x: Array, low: Array, high: Array, *, out: Array) -> None:
@@ -228,7 +218,7 @@ def identity(x: Array, *, out: Array) -> None:
 NEVER_WARN = frozenset({"identity", "positive", "where"})
 """Functions that only move values, so that no floating-point exception can occur."""
 
-TO_NEW_MEMORY = {"where": _where_elsewhere}
+TO_NEW_MEMORY = {"where": where_elsewhere}
 """Functions that need not look whether `out` shares memory with an operand."""
 
 FORWARDS = frozenset({
