@@ -52,7 +52,7 @@ OF_COLUMNS: list[Callable[..., Any]] = [
     lambda e, axis: ta.any(e > 1, axis=axis),
     lambda e, axis: ta.sum(e, axis=axis) * 2 + 1,
     lambda e, axis: ta.sum(e, axis=axis, dtype="float64"),
-    lambda e, axis: ta.argmax(e, axis=axis[0]) if e.size else ta.sum(e, axis=axis),
+    lambda e, axis: ta.argmax(e, axis=axis[0]) if e.size and len(axis) == 1 else ta.sum(e, axis=axis),
 ]
 
 
