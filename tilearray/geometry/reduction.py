@@ -316,7 +316,8 @@ def holds(loop: ReductionLoop, members: int) -> bool:
 def walking(rows: ReductionLoop, columns: ReductionLoop, read: Sequence[int], states: Sequence[int]) -> Walked | None:
     """Return how a loop over held rows also reduces columns, in the order of a loop over columns.
 
-    The result is None if both do not walk the same arrays alike, or where it takes longer than a launch for columns.
+    The result is None if both do not walk the same arrays alike, or where it takes longer than a launch for columns. So
+    it is where several results are as large as the arrays: their kernels have too few registers.
 
     Parameters
     ----------
@@ -330,6 +331,8 @@ def walking(rows: ReductionLoop, columns: ReductionLoop, read: Sequence[int], st
     if not (plain and cases and rows.shape == columns.shape[::-1]):
         return None
     count = len(read)
+    if sum(all(strides) for strides in rows.strides[:-count]) > 1:
+        return None
     alike = all(one == other[::-1] for one, other in zip(rows.strides[-count:], columns.strides[-count:], strict=True))
     if not alike or rows.shifts[-count:] != columns.shifts[-count:]:
         return None
