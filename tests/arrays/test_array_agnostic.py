@@ -262,14 +262,18 @@ def test_a_fused_function_of_another_librarys_arrays_enters_few_functions(librar
     fused = ta.fuse(lambda x, y: x * y + 1)
     for _ in range(2):
         fused(x, x)
-    entered = []
-    sys.setprofile(lambda frame, event, _: entered.append(frame.f_code.co_name) if event == "call" else None)
-    try:
-        found = fused(x, x)
-    finally:
-        sys.setprofile(None)
-    assert type(found) is type(x)
-    assert len(entered) <= bound, entered
+    calls = []
+    for _ in range(3):  # the fewest of three: a full cache may be emptied between, or garbage collected
+        entered = []
+        sys.setprofile(lambda frame, event, _, to=entered: to.append(frame.f_code.co_name) if event == "call" else None)
+        try:
+            found = fused(x, x)
+        finally:
+            sys.setprofile(None)
+        assert type(found) is type(x)
+        calls.append(entered)
+    fewest = min(calls, key=len)
+    assert len(fewest) <= bound, fewest
 
 
 def test_containers_and_plain_arguments_are_adopted_alike():

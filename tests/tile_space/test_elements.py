@@ -93,7 +93,7 @@ base = np.arange(12, dtype="f4").reshape(3, 4)
 rows, columns = np.array([[0], [2], [-1], [3]]), np.array([3, 4, 0])
 taken = []
 take = Words.take
-Words.take = lambda self, count, stream: taken.append(count) or take(self, count, stream)
+Words.take = lambda self, count, *given: taken.append(count) or take(self, count, *given)
 for where in ("cpu", device):
     x = ta.asarray(base.copy(), device=where)
     grid = x.T.tiles((2, 2), order="F", padding=-1)
