@@ -196,7 +196,7 @@ class Turned(NamedTuple):
         return (self.flip, self.base) if self.base else (self.flip,)
 
     def exact(self) -> Turned:
-        """Return how keys are turned if these are not linear: those of floats, which have no base."""
+        """Return how keys are turned if these are not linear: those of floats, all bits without a base."""
         return self._replace(bits=2 * _NARROW, center=0.0, scale=0.0) if self.scale else self
 
     @property
@@ -272,7 +272,7 @@ def linear(x: Any, turned: Turned, keys: np.ndarray) -> Turned | None:
         distance = found.view(np.float64)
         if not (_TINY < distance < np.inf and share * 2 * distance <= MOST_EQUAL * spacing):
             return None
-    return turned._replace(bits=_NARROW, center=center, scale=float((2**31 - 1) / distance))
+    return Turned(turned.flip, 0, _NARROW, center, float((2**31 - 1) / distance))
 
 
 def _floats_of(keys: np.ndarray) -> np.ndarray:
