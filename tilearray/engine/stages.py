@@ -12,8 +12,8 @@ Both are ordinary expressions, whose kernels are found and compiled like all oth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.expression import Expression, Node
 
 Ints = tuple[int, ...]
+S = TypeVar("S")
 
 
 class Split(NamedTuple):
@@ -72,13 +73,18 @@ _SPLIT: TwoGenerations[Split] = TwoGenerations(512)
 _WALKED: TwoGenerations[Walking] = TwoGenerations(512)
 
 
+def _once(known: TwoGenerations[S], make: Callable[[Expression], S], expression: Expression) -> S:
+    """Return the stages of an expression, which are made at its first use."""
+    found = known.get(expression)
+    return found if found is not None else known.put(expression, make(expression))
+
+
 def split(expression: Expression) -> Split:
     """Return an expression as one that reduces segments, and one that reduces what they give.
 
     Equal arguments give the same objects, since kernels are found by an expression's identity.
     """
-    found = _SPLIT.get(expression)
-    return found if found is not None else _SPLIT.put(expression, _split(expression))
+    return _once(_SPLIT, _split, expression)
 
 
 def _split(expression: Expression) -> Split:
@@ -110,14 +116,13 @@ def split_walked(expression: Expression) -> Walking:
 
     Equal arguments give the same objects.
     """
-    found = _WALKED.get(expression)
-    return found if found is not None else _WALKED.put(expression, _split_walked(expression))
+    return _once(_WALKED, _split_walked, expression)
 
 
 def _split_walked(expression: Expression) -> Walking:
     nodes: tuple[Any, ...] = expression.nodes
     first, between, second = _Copy(expression), _Copy(expression), _Copy(expression)
-    parts = [place for place, node in enumerate(nodes) if node[0] == "part" and nodes[node[1]][0] == "carry"]
+    parts = [place for place, node in enumerate(nodes) if _is_carried(nodes, node)]
     names = [first.dtype(part) for part in parts]
     for stage in (between, second):
         states = [stage.state(name) for name in names]
@@ -136,8 +141,11 @@ def _split_walked(expression: Expression) -> Walking:
 
 
 def _reads_a_carry(expression: Expression, output: int) -> bool:
-    nodes: tuple[Any, ...] = expression.nodes
-    return any(node[0] == "part" and nodes[node[1]][0] == "carry" for node in _reached(expression, [output]))
+    return any(_is_carried(expression.nodes, node) for node in _reached(expression, [output]))
+
+
+def _is_carried(nodes: tuple[Any, ...], node: Any) -> bool:
+    return node[0] == "part" and nodes[node[1]][0] == "carry"
 
 
 def split_scan(expression: Expression) -> Split:
@@ -145,8 +153,7 @@ def split_scan(expression: Expression) -> Split:
 
     Equal arguments give the same objects.
     """
-    found = _SPLIT.get(expression)
-    return found if found is not None else _SPLIT.put(expression, _split_scan(expression))
+    return _once(_SPLIT, _split_scan, expression)
 
 
 def _split_scan(expression: Expression) -> Split:
@@ -267,8 +274,7 @@ def split_selection(expression: Expression) -> Split:
 
     Equal arguments give the same objects.
     """
-    found = _SPLIT.get(expression)
-    return found if found is not None else _SPLIT.put(expression, _split_selection(expression))
+    return _once(_SPLIT, _split_selection, expression)
 
 
 def _split_selection(expression: Expression) -> Split:
