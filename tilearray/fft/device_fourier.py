@@ -49,8 +49,9 @@ its axis as the fastest.
 APART: Final = 2**22
 """The most elements of a real array that comes from a transform along each of two axes, rather than along both at once.
 
-1024 x 1024 float32 took 44 us of an H100 rather than 59, and 52 rather than 112 of an operand whose first axis is the
-fastest; 4096 x 4096 took 227 rather than 202.
+To 1024 x 1024 float32, of an operand whose first axis is the fastest, two transforms took 52 and 73 us of an H100 in
+two runs, and one took 81 and 112; to 4096 x 4096, of one in C order, 227 and 202. Small ones in C order differ more
+between runs than from each other: most of their time is the host's.
 """
 
 
@@ -118,9 +119,9 @@ class RealPasses:
     They lie in C order, or have two axes.
 
     A copy is made of what the library overwrites, and multiplied by the scale. Between two transforms it is one of the
-    result of the first. The numbers at the first place of the
-    last axis and, of an even size, at the last one are a transform of real numbers along all other axes: they become
-    Hermitian, so that no imaginary part counts that does not. Dense arrays take one launch, others two more.
+    result of the first. The numbers at the first place of the last axis and, of an even size, at the last one are a
+    transform of real numbers along all other axes: they become Hermitian, so that no imaginary part counts that does
+    not. Dense arrays take one launch, others two more.
 
     Parameters
     ----------

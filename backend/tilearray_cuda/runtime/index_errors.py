@@ -62,7 +62,8 @@ class IndexErrors:
         Raises
         ------
         CaptureError
-            If the stream is being captured, because a captured stream cannot be waited for.
+            If the stream is being captured, because a captured stream cannot be waited for. `refusal` is its message,
+            with a place for the stream.
         """
         if is_capturing(stream) or torch_captures():
             raise CaptureError(refusal.format(stream))
@@ -124,7 +125,10 @@ class Numbers:
         return word
 
     def read(self, word: Word, stream: int) -> int:
-        """Wait for a stream; return the number in the word, and take the word back."""
+        """Wait for a stream; return the number in the word, and take the word back.
+
+        Indices outside of their axis that earlier kernels reported are an error then.
+        """
         (found,) = self._words.read([word], stream)
         self._words.check()
         return found or 0

@@ -46,7 +46,7 @@ class Held(Reduce):
         return loop.kept, loop.lanes, -(-loop.shape[-1] // loop.lanes), loop.shape[-1] % loop.lanes == 0, rows
 
     @classmethod
-    def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
+    def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule | None:
         """Every spec: one row of several warps, or four warps of short rows; measured on an H200."""
         _, lanes, _, _, rows = facts
         if lanes * itemsize_of(spec) > WARP_BYTES:

@@ -58,7 +58,7 @@ class HeldLanes(Held):
         return loop.kept, loop.lanes, chunks, extent % loop.lanes == 0, rows, segment, width, dense, threads
 
     @classmethod
-    def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
+    def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule | None:
         """Every spec: one row, or some short ones."""
         _, lanes, chunks, _, rows, *_ = facts
         itemsize = itemsize_of(spec)
