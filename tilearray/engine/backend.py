@@ -114,6 +114,10 @@ class Numbers(Protocol):
         """Wait for the launch; return the number."""
         ...
 
+    def give_back(self, word: Any, stream: Stream, /) -> None:
+        """Wait for launches; take back a word that nobody reads."""
+        ...
+
 
 class Indexing(Protocol):
     """Indexing by integer arrays, joining and repeating, on a backend that does not run them as expressions."""

@@ -164,9 +164,13 @@ def selecting_call(device: Device, stages: tuple[Stage, ...], names: Sequence[np
         total, memory = 0, None
         if launches:
             number = backend.numbers.take(stream)
-            memory = backend.allocate(nbytes, stream)
-            launches[0](stream, memory, 0, *[part for place in stages[0].reads for part in given[place]])
-            launches[1](stream, number, 0, memory, 0)
+            try:
+                memory = backend.allocate(nbytes, stream)
+                launches[0](stream, memory, 0, *[part for place in stages[0].reads for part in given[place]])
+                launches[1](stream, number, 0, memory, 0)
+            except BaseException:
+                backend.numbers.give_back(number, stream)
+                raise
             total = backend.numbers.read(number, stream)
         like = operands[0].__class__
         found = [empty_array(like, dense_signature((total,), dtype, device), stream) for dtype in names]

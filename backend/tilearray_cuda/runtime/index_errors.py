@@ -132,3 +132,7 @@ class Numbers:
         (found,) = self._words.read([word], stream)
         self._words.check()
         return found or 0
+
+    def give_back(self, word: Word, stream: int) -> None:
+        """Take back a word of a call that failed. A kernel that was launched may write it, so wait for the stream."""
+        self._words.read([word], stream)

@@ -15,6 +15,7 @@ from tilearray import cuda
 from tilearray.engine import caches, call, plan
 from tilearray.functions import operators
 from tilearray_cuda import kernel
+from tilearray_cuda.device import open_device
 from tilearray_cuda.errors import CaptureError, CudaError
 from tilearray_cuda.kernels.disk_cache import Cubin
 from tilearray_cuda.runtime.interop import borrow
@@ -176,3 +177,24 @@ def test_a_result_that_is_not_made_gives_its_memory_back(stub):
     gc.collect()  # the error and its traceback
     assert cuda.memory_statistics("cuda:0").live == live
     assert memory(x + y) == [4, 6]
+
+
+@pytest.mark.parametrize(
+    ("failing", "skip"), [("cuMemAllocFromPoolAsync", 0), ("cuLaunchKernel", 0), ("cuLaunchKernel", 1)]
+)
+def test_a_selection_that_fails_gives_its_word_back(stub, failing, skip):
+    """Not before it has waited: a kernel that was launched may write to the word."""
+    x = array(1, 2)
+    chosen = x == x
+    x[chosen]
+    unused = open_device(0).index_errors._unused
+    before = len(unused)
+    cuda.empty_cache("cuda:0")
+    stub.fail(failing, 2, skip, times=2)
+    stub.start_log()
+    with pytest.raises(MemoryError):
+        x[chosen]
+    assert len(unused) == before
+    assert stub.log()[-1].name == "cuStreamSynchronize"
+    stub.reset()
+    assert x[chosen].shape == (0,)
