@@ -29,9 +29,9 @@ SIZES = {"full": 16384, "small": 128}
 class Row(NamedTuple):
     """A call: its text over the arrays and a library, the bytes that it must move, and the share of a mask.
 
-    The arrays are ``a`` (a matrix), ``m`` (a mask of the same shape), ``r`` (a mask of its rows), ``i`` (indices of
-    rows), ``o`` (a target) and ``v`` (as many values as `m` selects). The bytes are an expression over ``count``, the
-    number of true elements, and the ``nbytes`` of the arrays.
+    The arrays are ``a`` (a matrix), ``m`` (a mask of the same shape), ``z`` (a matrix that is 0 where ``m`` is false),
+    ``r`` (a mask of rows), ``i`` (indices of rows), ``o`` (a target) and ``v`` (as many values as ``m`` selects). The
+    bytes are an expression over ``count``, the number of true elements, and the ``nbytes`` of the arrays.
     """
 
     name: str
@@ -42,16 +42,31 @@ class Row(NamedTuple):
 
 
 SELECTED = "m.nbytes + a.nbytes + count * a.itemsize"
+SHARES = (0.5, 0.01, 0.99)
+FLAT = "a.reshape(-1)[m.reshape(-1)]"
 ROWS = (
-    *[Row(f"a[mask], {share:g} true", "a[m]", SELECTED, share=share) for share in (0.5, 0.01, 0.99)],
-    *[Row(f"a[mask], {dtype}", "a[m]", SELECTED, dtype) for dtype in ("uint8", "bfloat16", "float64", "complex64")],
-    Row("a.T[mask.T]", "a.T[m.T]", SELECTED),
-    Row("a[:, 1:][mask[:, 1:]]", "a[:, 1:][m[:, 1:]]", SELECTED),
-    Row("flat a[mask]", "a.reshape(-1)[m.reshape(-1)]", SELECTED),
+    *[
+        Row(f"a[mask], {dtype}, {share:g} true", "a[m]", SELECTED, dtype, share)
+        for dtype in ("float32", "float64", "bfloat16", "uint8")
+        for share in SHARES
+    ],
+    Row("a[mask], complex64, 0.5 true", "a[m]", SELECTED, "complex64"),
+    *[Row(f"flat a[mask], {share:g} true", FLAT, SELECTED, share=share) for share in SHARES],
+    *[
+        Row(f"a[:, 1:][mask[:, 1:]], {share:g} true", "a[:, 1:][m[:, 1:]]", SELECTED, share=share)
+        for share in (0.5, 0.01)
+    ],
+    Row("a.T[mask.T], 0.5 true", "a.T[m.T]", SELECTED),
     Row("a[mask of rows]", "a[r]", "2 * int(r.sum()) * a.nbytes // len(a)"),
-    *[Row(f"nonzero, {share:g} true", "nonzero(m)", "m.nbytes + 16 * count", share=share) for share in (0.5, 0.01)],
-    Row("flat nonzero", "nonzero(m.reshape(-1))", "m.nbytes + 8 * count"),
-    Row("nonzero of float32", "nonzero(a)", "a.nbytes + 16 * a.size"),
+    *[Row(f"nonzero, {share:g} true", "nonzero(m)", "m.nbytes + 16 * count", share=share) for share in SHARES],
+    *[
+        Row(f"flat nonzero, {share:g} true", "nonzero(m.reshape(-1))", "m.nbytes + 8 * count", share=share)
+        for share in SHARES
+    ],
+    *[
+        Row(f"nonzero of float32, {share:g} true", "nonzero(z)", "a.nbytes + 16 * count", share=share)
+        for share in SHARES
+    ],
     Row("a[mask] = 0", "put(a, m, 0)", "m.nbytes + count * a.itemsize"),
     Row("a[mask] = values", "put(a, m, v)", "m.nbytes + 2 * count * a.itemsize"),
     Row("a[idx] rows", "a[i]", "2 * a.nbytes + i.nbytes"),
@@ -111,6 +126,8 @@ def made(torch: Any, row: Row, size: int) -> dict[str, Any]:
     m = torch.rand((size, size), device="cuda") < row.share
     found = {"a": a, "m": m, "r": torch.rand(size, device="cuda") < row.share}
     found |= {"i": torch.randperm(size, device="cuda"), "o": a}
+    if "(z)" in row.text:
+        found["z"] = (a + 1) * m
     if "v" in row.text:
         found["v"] = a[m]
     return {name: array.clone() if name == "o" else array for name, array in found.items()}
@@ -188,12 +205,13 @@ def markdown(found: dict[str, Any], title: str = "Selection: ") -> str:
         rates = {name: result["gb_per_s"] for name, result in results.items() if result["status"] == "ok"}
         figures = [f"{rates[name]:.0f}" if name in rates else results.get(name, {}).get("status", "") for name in names]
         ours = rates.pop("tilearray", None)
-        of_copy = f"{results['tilearray']['of_copy']:.3f}" if ours else ""
-        table.append([row["name"], *figures, of_copy, f"{ours / max(rates.values()):.2f}" if ours and rates else ""])
+        of_copy, spent = (results["tilearray"][name] if ours else None for name in ("of_copy", "seconds"))
+        own = [f"{of_copy:.3f}", f"{spent * 1e3:.3f}"] if of_copy and spent else ["", ""]
+        table.append([row["name"], *figures, *own, f"{ours / max(rates.values()):.2f}" if ours and rates else ""])
     return (
         "\n".join(report.provenance(found, title))
         + "\n"
-        + report.table(["GB/s", *names, "of copy", "of best peer"], table, right=tuple(range(1, 6)))
+        + report.table(["GB/s", *names, "of copy", "ms", "of best peer"], table, right=tuple(range(1, 7)))
         + "\n"
         + tables.host_table(found)
     )
