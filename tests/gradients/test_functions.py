@@ -52,6 +52,19 @@ def assigned(x: Any) -> Any:
     return out * out
 
 
+def added_at(x: Any) -> Any:
+    """Repeated places, rows, views, a mask, a number, and values that broadcast."""
+    out = x * x
+    ta.add.at(out, ([0, 0, -1], [1, 1, 2]), x[0, :3] * 2)
+    ta.subtract.at(out[:, ::2], [1, 1], x[2, :2] ** 2)
+    ta.add.at(out, x > 0.5, x[x > 0.5] * x[1, 1])
+    ta.add.at(out, slice(1, 3), x[0])
+    ta.add.at(out, [2, 2], 1.5)
+    made = ta.zeros_like(x)
+    ta.add.at(made, ROWS, x[ROWS] ** 2)
+    return out * out + made
+
+
 def decided(x: Any) -> Any:
     return x * 2 if float(ta.sum(x)) > -1e9 else x
 
@@ -111,6 +124,7 @@ FUNCTIONS: dict[str, Any] = {
     "stored": stored,
     "written": written,
     "assigned": assigned,
+    "added at": added_at,
     "parts": parts,
     "decided": decided,
     "clip": lambda x: ta.clip(x, -0.5, 0.5) * x + ta.clip(x, None, 1.0),
@@ -239,6 +253,19 @@ def test_memory_is_not_shared_with_arguments():
     assert same.tolist() == x.tolist()
 
 
+def test_sums_at_places_have_second_derivatives():
+    """The inner level writes to an array that the outer one does not follow."""
+
+    def cubes(x: Any) -> Any:
+        out = ta.zeros_like(x)
+        ta.add.at(out, [0, 0, 1], x**3)
+        return ta.sum(out)
+
+    x = ta.asarray([1.0, 2.0, 3.0])
+    assert ta.grad(cubes)(x).tolist() == [3.0, 12.0, 27.0]
+    assert ta.grad(lambda x: ta.sum(ta.grad(cubes)(x)))(x).tolist() == [6.0, 12.0, 18.0]
+
+
 def test_cotangents_are_arrays_lists_or_numbers():
     x = ta.asarray([1.0, 2.0])
     _, pull = ta.vjp(lambda x: x * x, x)
@@ -296,8 +323,8 @@ ERRORS: list[tuple[Any, str]] = [
     (lambda x: ta.vjp(lambda x: ta.histogram(x)[0], x), r"expected a function with derivatives, got one that counts"),
     (lambda x: ta.vjp(ta.unique_values, x), r"vjp: distinct elements have no derivative; write ta.take\(x, indices"),
     (
-        lambda x: ta.vjp(lambda x: ta.add.at(x * 2, [0], x[:1]), x),
-        r"that counts or combines at places; write",
+        lambda x: ta.vjp(lambda x: ta.multiply.at(x * 2, [0], x[:1]), x),
+        r"multiply.at has no derivative; write x\[i\] = ta.multiply\(x\[i\], y\) for indices that differ, or ta.add.at",
     ),
     (lambda x: ta.vjp(lambda x: np.asarray(x), x), r"vjp: __array_struct__ needs the values of an array that is"),
     (lambda x: ta.grad(ta.sum, argnums=1)(x), r"grad: expected argnums below 1, the number of arguments, got 1"),

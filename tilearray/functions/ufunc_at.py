@@ -19,7 +19,7 @@ from tilearray.engine.context import STATE
 from tilearray.engine.devices import common_device
 from tilearray.engine.signature import ArrayBase, check_array, overlap
 from tilearray.errors import DeviceError, IndexingError, OperandError, shown
-from tilearray.functions.arguments import as_array_beside
+from tilearray.functions.arguments import as_array_beside, deepest
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.indexing.assign import set as set_item
 from tilearray.functions.indexing.assign import set_view, taken
@@ -58,6 +58,10 @@ def at(op: Op, x: Any, indices: Any, values: Any, mode: Mode = "ordered") -> Non
     if mode not in MODES:  # pyright: ignore[reportUnnecessaryContains]
         raise OperandError(f"{name}: expected a mode, got {shown(mode)}; write mode='ordered' or mode='atomic'")
     check_target(name, x)
+    functions = deepest([each for each in (x, values) if isinstance(each, ArrayBase)])._signature.device.functions
+    if functions is not None:
+        functions.at(op, x, indices, values, mode)
+        return
     if x.device.backend.computes_places:
         _at_on_device(op, x, indices, values, mode)
         return

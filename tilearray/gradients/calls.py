@@ -12,9 +12,11 @@ from tilearray.arrays.asarray import asarray
 from tilearray.arrays.fills import arange, full
 from tilearray.engine.devices import Device
 from tilearray.engine.signature import ArrayBase
-from tilearray.functions.arguments import without_derivative
-from tilearray.functions.conversion import to_device
+from tilearray.errors import GradientError
+from tilearray.functions.arguments import deepest, without_derivative
+from tilearray.functions.conversion import astype, to_device
 from tilearray.functions.indexing.assign import set as assign
+from tilearray.functions.indexing.assign import set_view
 from tilearray.functions.indexing.gather import gather_selected
 from tilearray.functions.indexing.keys import parts_of
 from tilearray.functions.indexing.scatter import scatter_selected, without_leading_axes
@@ -22,10 +24,12 @@ from tilearray.functions.indexing.take import take
 from tilearray.functions.indexing.views import get
 from tilearray.functions.manipulation import broadcast_to, new_like, reshape
 from tilearray.functions.searching import argsort, where
+from tilearray.functions.ufunc_at import Mode
 from tilearray.gradients.followed import FollowingDevice, is_followed, lowered
 from tilearray.gradients.following import recorded
 from tilearray.ops.arithmetic import add, maximum
-from tilearray.ops.execute import fill
+from tilearray.ops.execute import copy_of, fill
+from tilearray.ops.op import Op
 
 
 class Calls:
@@ -124,6 +128,20 @@ class Calls:
             value = reshape(take(flat, reshape(maximum(source, 0), (-1,)), axis=0), shape) if count else 0
         where(source < 0, x, value, out=x)
 
+    def at(self, op: Op, x: Any, key: Any, values: Any, mode: Mode) -> None:
+        """Add values in place at a key, or subtract them, once more for every repetition of an index."""
+        if op.name not in _SIGNS:
+            operands = "x[i]" if values is None else "x[i], y"
+            raise GradientError(
+                f"vjp: {op.name}.at has no derivative; write x[i] = ta.{op.name}({operands}) for indices that differ, or "
+                f"ta.add.at"
+            )
+        plain = tuple([self.below(part) for part in parts_of(key)])
+        plain = plain if isinstance(key, tuple) else plain[0]
+        if isinstance(values, ArrayBase):
+            values = broadcast_to(values, get(self.below(x), plain).shape)
+        set_view(x, _added_at(op, x, plain, values, mode))
+
 
 # --- the adjoint of reading at positions ----------------------------------------------------------------------------
 
@@ -160,3 +178,29 @@ def spread(values: Any, positions: Any, size: int) -> Any:
     zeros = fill(new_like(values, (size,)), 0, "vjp")
     add.at(zeros, reshape(positions, -1), reshape(values, -1))
     return zeros
+
+
+_SIGNS = {"add": 1, "subtract": -1}
+
+
+def _added_at(op: Op, x: Any, key: Any, values: Any, mode: Mode) -> Any:
+    """Return a copy of an array with a number, or an array of the shape of ``x[key]``, added or subtracted at a key."""
+    arrays = [each for each in (x, values) if isinstance(each, ArrayBase)]
+    device = deepest(arrays)._signature.device
+    if not isinstance(device, FollowingDevice):
+        found = copy_of(x)
+        op.at(found, key, values, mode=mode)
+        return found
+
+    def pull(cotangents: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
+        (given,) = cotangents
+        return [given, _as_operand(get(given, key) * _SIGNS[op.name], values) if wanted[1] else None]
+
+    below = _added_at(op, lowered(x, device), key, lowered(values, device), mode)
+    return recorded(device, below, (x, values), pull)
+
+
+def _as_operand(cotangent: Any, operand: Any) -> Any:
+    """Return the cotangent of an operand that was cast to a target: of a real one, the real part."""
+    is_real = dtypes.info(operand.dtype).kind == "float" and dtypes.info(cotangent.dtype).kind == "complex"
+    return astype(cotangent.real if is_real else cotangent, operand.dtype, copy=False)
