@@ -133,8 +133,8 @@ class Calls:
         if op.name not in _SIGNS:
             operands = "x[i]" if values is None else "x[i], y"
             raise GradientError(
-                f"vjp: {op.name}.at has no derivative; write x[i] = ta.{op.name}({operands}) for indices that differ, or "
-                f"ta.add.at"
+                f"vjp: {op.name}.at has no derivative; write x[i] = ta.{op.name}({operands}) for indices that differ, "
+                f"or ta.add.at"
             )
         plain = tuple([self.below(part) for part in parts_of(key)])
         plain = plain if isinstance(key, tuple) else plain[0]
