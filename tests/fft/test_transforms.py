@@ -16,6 +16,7 @@ from support.oracles.matrices import check, complex_name, near, real_name, tame,
 
 import tilearray as ta
 from tilearray.errors import AxisError, DTypeError, OperandError, ShapeError
+from tilearray.fft import transforms
 from tilearray_host import fourier
 
 LIBRARIES = ["numpy.fft", *(["scipy.fft"] if importlib.util.find_spec("scipy") else [])]
@@ -27,10 +28,12 @@ NORMS = st.sampled_from(["backward", "ortho", "forward", None])
 
 @pytest.fixture
 def looks_again() -> Iterator[None]:
-    """The compiled functions are found anew in this test, and after it."""
+    """The compiled functions are found anew in this test, and after it, and so are planned transforms."""
     fourier._compiled.cache_clear()
+    transforms._KNOWN.clear()
     yield
     fourier._compiled.cache_clear()
+    transforms._KNOWN.clear()
 
 
 @pytest.fixture(params=LIBRARIES)
@@ -55,15 +58,31 @@ def test_compiled_functions_that_differ_are_not_called(change, monkeypatch, look
 def test_arrays_that_need_no_padding_go_to_the_compiled_functions(monkeypatch, looks_again):
     library = pytest.importorskip("scipy.fft")
     x = np.random.default_rng(0).random((3, 4))
-    wanted = {name: getattr(library, name)(x + 0j) for name in ("fftn", "ifftn", "irfftn", "fft", "irfft")}
-    wanted["rfftn"] = library.rfftn(x)
+    wanted = {name: getattr(library, name)(x) for name in ("fftn", "ifftn", "fft", "rfftn")}
+    wanted |= {name: getattr(library, name)(x + 0j) for name in ("irfftn", "irfft")}
     fourier._compiled()
     for name in wanted:
         monkeypatch.delattr(library, name)
     for name, want in wanted.items():
-        assert getattr(ta.fft, name)(ta.asarray(x)).tolist() == want.tolist()
+        for _ in range(2):
+            assert getattr(ta.fft, name)(ta.asarray(x)).tolist() == want.tolist()
     with pytest.raises(AttributeError, match="fftn"):
         ta.fft.fftn(ta.asarray(x), (3, 5))
+
+
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_real_numbers_are_transformed_as_such(monkeypatch, looks_again, name):
+    """Nothing is converted to complex numbers, whatever the strides."""
+    pytest.importorskip("scipy.fft")
+    monkeypatch.setattr(fourier, "converted", None)
+    x = np.random.default_rng(0).random((6, 4)).astype(name)
+    for transform in ("fft", "ifft", "fft2", "ifftn"):
+        for host in (x, x[:, ::2], np.asfortranarray(x)):
+            wanted = getattr(np.fft, transform)(host.astype("float64"))
+            for _ in range(2):
+                found = getattr(ta.fft, transform)(ta.asarray(host))
+                assert found.dtype.name == ("complex64" if name == "float32" else "complex128")
+                np.testing.assert_allclose(ta.to_numpy(found), wanted, rtol=1e-5, atol=1e-6)
 
 
 def sized(x: np.ndarray, n: int, axis: int) -> np.ndarray:

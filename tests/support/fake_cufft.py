@@ -102,5 +102,5 @@ class FakeTransforms(cufft.Transforms):
     def _library(self) -> Any:
         return self.library
 
-    def _in_context(self, stream: int, function: Any) -> None:
-        function(False)
+    def _in_context(self, stream: int, function: Any, *arguments: Any) -> None:
+        function(False, *arguments)

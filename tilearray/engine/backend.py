@@ -404,6 +404,21 @@ class Fourier(Protocol):
         """
         ...
 
+    def once(
+        self,
+        method: str,
+        shape: Ints,
+        given: np.dtype,
+        sizes: Ints,
+        axes: Ints,
+        inverse: bool,
+        norm: str,
+        dtype: np.dtype,
+        /,
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        """Return the function that is a method for ndarrays of a shape and the dtype `given`."""
+        ...
+
 
 class Lists(Protocol):
     """One launch of an elementwise expression over the arrays of many calls, the members of a list."""

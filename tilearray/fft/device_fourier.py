@@ -26,7 +26,7 @@ from tilearray.engine.context import STATE, semantics, unrecorded
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
-from tilearray.engine.signature import Signature, new_array, signature_of
+from tilearray.engine.signature import Signature, empty_array, new_array, signature_of
 from tilearray.functions.indexing.views import get
 from tilearray.functions.manipulation import new_like
 from tilearray.geometry.layout import Layout
@@ -35,6 +35,8 @@ from tilearray.ops.execute import execute
 from tilearray.ops.moves import assign
 from tilearray.ops.number_parts import conj
 from tilearray.ops.promotion_methods import COMPLEX_OF, REAL_PART
+from tilearray.promotion.scalars import ScalarClass
+from tilearray.promotion.systems import as_semantics
 
 Ints = tuple[int, ...]
 
@@ -87,29 +89,29 @@ class Passes:
     ) -> None:
         self._transforms, self._converted, self._target, self._between = transforms, converted, target, between
         self._passes, self._scale, self._unit = passes, scale, unit
+        self._parts = signature_of(Layout.of((2 * target.layout.size,)), REAL_PART[target.dtype], target.device)
 
     def __call__(self, x: Any) -> Any:
         """Return the transform of an array; None if its address is not such a multiple."""
-        if x._address % self._unit:
+        if self._unit > 1 and x._address % self._unit:
             return None
         if self._converted is not None:
             x = run_fixed(_conversion(x.dtype, self._converted.dtype), [x], new_array(x.__class__, self._converted))
         found = self._transformed(x)
-        if self._scale is None:
-            return found
-        with semantics("array-api"):
-            return multiply(found, self._scale, out=found)
+        if self._scale is not None:
+            parts = found._make(found._buffer, 0, self._parts)
+            run_fixed(_scaling(self._parts.dtype), [parts, self._scale], parts)
+        return found
 
     def _transformed(self, x: Any) -> Any:
         stream, run = STATE.get().stream, self._transforms.run
-        found = new_array(x.__class__, self._target)
-        place = found._buffer, found._offset
-        read = x._buffer, x._offset
-        first = None if self._between is None else new_array(x.__class__, self._between)
+        found = empty_array(x.__class__, self._target, stream)
+        place = found._buffer, 0
+        between = None if self._between is None else empty_array(x.__class__, self._between, stream)
+        read, written = (x._buffer, x._offset), place if between is None else (between._buffer, 0)
         for planned, inverse in self._passes:
-            written = place if first is None else (first._buffer, first._offset)
             run(stream, planned, inverse, read, written)
-            read, first = written, None
+            read, written = written, place
         return found
 
 
@@ -126,8 +128,8 @@ class RealPasses:
     Parameters
     ----------
     transforms : Transforms
-    own, target : Signature
-        Those of the copy, which is in C order, and of the result.
+    source, own, target : Signature
+        Those of the operand, of the copy, which is in C order, and of the result.
     planned : Any
         What `Transforms.run` takes.
     numbers : tuple
@@ -140,6 +142,7 @@ class RealPasses:
     def __init__(
         self,
         transforms: Transforms,
+        source: Signature,
         own: Signature,
         target: Signature,
         planned: Any,
@@ -148,21 +151,26 @@ class RealPasses:
     ) -> None:
         self._transforms, self._own, self._target = transforms, own, target
         self._planned, self._numbers, self._first = planned, numbers, first
-        self._nowhere = Layout(own.layout.shape, (0,) * own.layout.ndim)
+        copied = source if first is None else own
+        self._is_dense = copied.layout.contiguous
+        nowhere = Layout(own.layout.shape, (0,) * own.layout.ndim)
+        self._memory = signature_of(nowhere, own.dtype, own.device, copied.aligned)
 
     def __call__(self, x: Any) -> Any:
         """Return the transform of an array."""
-        own, found = new_array(x.__class__, self._own), new_array(x.__class__, self._target)
-        read, written, stream = (own._buffer, own._offset), (found._buffer, found._offset), STATE.get().stream
+        stream, run, cls = STATE.get().stream, self._transforms.run, x.__class__
         if self._first is not None:
-            between = new_array(x.__class__, self._own)
-            self._transforms.run(stream, self._first, True, (x._buffer, x._offset), (between._buffer, between._offset))
+            between = empty_array(cls, self._own, stream)
+            run(stream, self._first, True, (x._buffer, x._offset), (between._buffer, 0))
             x = between
-        if x._signature.layout.contiguous:
-            run_fixed(_hermitian(x.dtype), [x, x._view(self._nowhere), *self._numbers], own)
+        own = empty_array(cls, self._own, stream)
+        if self._is_dense:
+            memory = cls._make(x._buffer, x._offset, self._memory)
+            run_fixed(_hermitian(self._own.dtype), [x, memory, *self._numbers], own)
         else:
             self._copy(x, own)
-        self._transforms.run(stream, self._planned, True, read, written)
+        found = empty_array(cls, self._target, stream)
+        run(stream, self._planned, True, (own._buffer, 0), (found._buffer, 0))
         return found
 
     def _copy(self, x: Any, own: Any) -> None:
@@ -214,6 +222,12 @@ def _multiplied(dtype: np.dtype) -> FixedOperation:
     given = builder.array(dtype), builder.number(REAL_PART[dtype])
     found = builder.call("scaled", given, dtype, "complex_scaled({x}, {y})")
     return FixedOperation("irfft", builder.build([found], [dtype]))
+
+
+@cache
+def _scaling(dtype: np.dtype) -> FixedOperation:
+    """Return the operation that multiplies real elements by a number, whatever the semantics in force."""
+    return FixedOperation("fft", multiply.expression(as_semantics("array-api"), (dtype, ScalarClass.FLOAT32), dtype))
 
 
 @cache
@@ -299,7 +313,7 @@ class DeviceFourier:
         rows, scale = sizes[0] if len(alone) == 2 else 1, _scale(sizes, True, norm)
         numbers = rows, last + 1, max(step, 1), 1.0 if scale is None else scale
         own, result = (signature_of(each, of, x.device) for each, of in ((source, dtype), (target, REAL_PART[dtype])))
-        return RealPasses(self._transforms, own, result, planned, numbers, first)
+        return RealPasses(self._transforms, x._signature, own, result, planned, numbers, first)
 
     def _in_groups(self, source: Layout, target: Layout, axes: Ints, inverse: bool, dtype: np.dtype) -> Any:
         """Return the passes of a complex transform, the last axes first; None if one of them is not possible."""

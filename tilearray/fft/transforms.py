@@ -15,7 +15,7 @@ import numpy as np
 
 from tilearray.engine.array_type import A
 from tilearray.engine.caches import TwoGenerations
-from tilearray.engine.context import STATE
+from tilearray.engine.context import STATE, State
 from tilearray.engine.signature import ArrayBase, HostData, check_array
 from tilearray.errors import DTypeError, ShapeError, shown
 from tilearray.functions.arguments import OnHost, Runs, as_array, check_kind, fourier_of, naming, ran
@@ -32,6 +32,7 @@ Words = tuple[Any, ...]
 """A call: the function, the operand, sizes, axes, and the norm."""
 
 _NORMS: Final = get_args(Norm)
+_LAST_TWO: Final = (-2, -1)
 
 
 def fft(x: A | HostData, /, n: int | None = None, axis: int = -1, norm: Norm | None = "backward") -> A:
@@ -131,7 +132,7 @@ def ifftn(x: A | HostData, /, s: Sizes = None, axes: Axes = None, norm: Norm | N
     return _inverse("fft.ifftn", x, s, axes, norm)
 
 
-def fft2(x: A | HostData, /, s: Sizes = None, axes: Axes = (-2, -1), norm: Norm | None = "backward") -> A:
+def fft2(x: A | HostData, /, s: Sizes = None, axes: Axes = _LAST_TWO, norm: Norm | None = "backward") -> A:
     """Return the discrete Fourier transform along two axes. Parameters and errors are those of `fftn`.
 
     Examples
@@ -143,7 +144,7 @@ def fft2(x: A | HostData, /, s: Sizes = None, axes: Axes = (-2, -1), norm: Norm 
     return _forward("fft.fft2", x, s, axes, norm)
 
 
-def ifft2(x: A | HostData, /, s: Sizes = None, axes: Axes = (-2, -1), norm: Norm | None = "backward") -> A:
+def ifft2(x: A | HostData, /, s: Sizes = None, axes: Axes = _LAST_TWO, norm: Norm | None = "backward") -> A:
     """Return the inverse transform along two axes. Parameters and errors are those of `fftn`.
 
     Examples
@@ -237,7 +238,7 @@ def irfftn(x: A | HostData, /, s: Sizes = None, axes: Axes = None, norm: Norm | 
     return _to_real("fft.irfftn", x, s, axes, norm)
 
 
-def rfft2(x: A | HostData, /, s: Sizes = None, axes: Axes = (-2, -1), norm: Norm | None = "backward") -> A:
+def rfft2(x: A | HostData, /, s: Sizes = None, axes: Axes = _LAST_TWO, norm: Norm | None = "backward") -> A:
     """Return the transform of real numbers along two axes. Parameters and errors are those of `rfftn`.
 
     Examples
@@ -249,7 +250,7 @@ def rfft2(x: A | HostData, /, s: Sizes = None, axes: Axes = (-2, -1), norm: Norm
     return _from_real("fft.rfft2", x, s, axes, norm)
 
 
-def irfft2(x: A | HostData, /, s: Sizes = None, axes: Axes = (-2, -1), norm: Norm | None = "backward") -> A:
+def irfft2(x: A | HostData, /, s: Sizes = None, axes: Axes = _LAST_TWO, norm: Norm | None = "backward") -> A:
     """Return the inverse of `rfft2`: real numbers. Parameters and errors are those of `irfftn`.
 
     Examples
@@ -296,34 +297,34 @@ _KNOWN: TwoGenerations[Callable[[Any], Any]] = TwoGenerations(1024)
 
 def _again(words: Words) -> Any:
     """Return the result of a call, if one in the same words for an array of the same signature is planned; or None."""
-    key = _key(words)
+    state = STATE.get()
+    if state.recording is not None:
+        return None
+    key = _key(words, state)
     known = None if key is None else _KNOWN.get(key)
-    return None if known is None or STATE.get().recording is not None else known(words[1])
+    return None if known is None else known(words[1])
 
 
-def _key(words: Words) -> tuple[Any, ...] | None:
+def _key(words: Words, state: State) -> tuple[Any, ...] | None:
     """Return what a plan is kept under; None for words that are equal to others, and are not read as these."""
     function, x, sizes, axes, norm = words
-    if not (_is_plain(sizes) and _is_plain(axes) and norm.__class__ is str and issubclass(x.__class__, ArrayBase)):
-        return None
-    signature = x._signature
-    device = signature.device
-    if device.functions is not None or (device.backend.transforms is None and device.backend.fourier is None):
-        return None
-    return function, signature, sizes, axes, norm, STATE.get().semantics.key
+    if norm.__class__ is str and _is_plain(sizes) and _is_plain(axes) and issubclass(x.__class__, ArrayBase):
+        return function, x._signature, sizes, axes, norm, state.semantics.key
+    return None
 
 
 def _is_plain(word: Any) -> bool:
     """Whether a size, an axis or a tuple of them equals only words that are read alike: 1 also equals True and 1.0."""
-    if word is None or word.__class__ is int:
+    if word is None or word is _LAST_TWO or word.__class__ is int:
         return True
     return word.__class__ is tuple and all(each.__class__ is int for each in word)
 
 
 def _computed(words: Words, part: Runs, method: str, x: Any, *rest: Any) -> Any:
     """Return the result of a method of a part, and keep its plan if it has one."""
-    key = _key(words)
-    if key is not None and STATE.get().recording is None:
+    state, device = STATE.get(), x.device
+    key = None if state.recording is not None or device.functions is not None else _key(words, state)
+    if key is not None:
         plan = ran(words[0], part, "once", method, x, *rest)
         if plan is not None:
             found = naming(words[0], plan, x)

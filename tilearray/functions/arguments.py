@@ -295,9 +295,10 @@ class OnHost:
 
     def _once(self, method: str, x: ArrayBase, *rest: Any) -> Callable[[Any], Any]:
         """Return what computes a method, with the same further arguments, for Arrays of the signature of `x`."""
-        compute: Any = getattr(self._part, method)
+        part: Any = self._part
+        compute = part.once(method, x.shape, x.dtype, *rest)
         elements = x._signature.device.backend.elements  # a transform keeps no operand
-        return lambda x: result(compute(elements(x), *rest), x)
+        return lambda x: from_result(compute(elements(x)), x.__class__)
 
 
 def _on_host(argument: Any) -> Any:

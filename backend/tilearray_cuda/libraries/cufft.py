@@ -7,36 +7,77 @@ ago is destroyed if there are more than `PLANS_KEPT`. Their workspaces are memor
 from __future__ import annotations
 
 import functools
-from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from sys import modules
+from typing import Any
 
 from tilearray_cuda.errors import CudaError
 from tilearray_cuda.libraries import strides
 from tilearray_cuda.libraries.bindings import bindings, failure
 from tilearray_cuda.libraries.numbers import NUMBERS
 from tilearray_cuda.locks import Lock
-from tilearray_cuda.runtime.driver import AnyCapture, Current, after_fork, api, call, check_capture, is_capturing
+from tilearray_cuda.runtime.driver import (
+    TORCH,
+    AnyCapture,
+    Current,
+    after_fork,
+    api,
+    call,
+    check_capture,
+    is_capturing,
+)
 
 PLANS_KEPT = 64
+GONE = -1
 _ITEMSIZE = {"float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
 _REAL = {"complex64": "float32", "complex128": "float64"}
 _FORWARD, _INVERSE = -1, 1
 
 
-class _Plan(NamedTuple):
-    """A plan of the library, and the bytes of its workspace."""
+class _Plan:
+    """A plan of the library, and what it was given last: each gift takes a call.
 
-    number: int
-    nbytes: int
+    Attributes
+    ----------
+    number : int
+        The library's own handle.
+    nbytes : int
+        The bytes of its workspace.
+    stream, workspace : int or None
+        The stream and the address of the workspace that it has; None before the first call.
+    used : int
+        The number of the last call, as `Transforms` counts them; `GONE` after the plan was destroyed.
+    """
+
+    __slots__ = ("nbytes", "number", "stream", "used", "workspace")
+
+    def __init__(self, number: int, nbytes: int) -> None:
+        self.number, self.nbytes, self.used = number, nbytes, 0
+        self.stream: int | None = None
+        self.workspace: int | None = None
 
 
-class Pass(NamedTuple):
-    """A transform of the library: where elements lie, the dtypes of operand and result, and that of the computation."""
+class Pass:
+    """A transform of the library.
 
-    layout: strides.Placed
-    names: tuple[str, str]
-    dtype: str
+    Attributes
+    ----------
+    key : tuple
+        What a plan of the library depends on: where elements lie, the dtypes of operand and result, and that of the
+        computation.
+    places : tuple of (int, int)
+        For each call of the library the bytes before the first element of the operand, and of the result.
+    plan : _Plan or None
+        The plan of its last call.
+    """
+
+    __slots__ = ("key", "places", "plan")
+
+    def __init__(self, layout: strides.Placed, names: tuple[str, str], dtype: str) -> None:
+        self.key = layout[:4], names, dtype
+        source, target = (_ITEMSIZE[name] for name in names)
+        self.places = tuple([(first * source, second * target) for first, second in layout.offsets])
+        self.plan: _Plan | None = None
 
 
 class Transforms:
@@ -44,13 +85,18 @@ class Transforms:
 
     def __init__(self, device: Any) -> None:
         self._device = device
-        self._plans: OrderedDict[Any, _Plan] = OrderedDict()
+        self._plans: dict[Any, _Plan] = {}
+        self._runs = 0
         self._lock = Lock()  # a plan has one stream and one workspace at a time
         after_fork.append(self._forget)
 
     @functools.cached_property
     def _library(self) -> Any:
         return bindings("cufft")
+
+    @functools.cached_property
+    def _context(self) -> int:
+        return int(self._device.context)
 
     def planned(self, kind: str, dtype: str, sizes: Any, source: Any, target: Any, others: Any) -> Pass | None:
         """Return how the library transforms an operand as it lies; None if it cannot. See `strides.placed`.
@@ -79,37 +125,53 @@ class Transforms:
         read, written : tuple of (Buffer, int)
             The buffer, and the bytes before the first element.
         """
-        places: list[int] = []
-        for buffer, offset in (read, written):
-            if buffer.stream != stream:
-                self._device.join(buffer, stream, buffer is written[0])
-            places.append(buffer.pointer + offset)
-        self._in_context(stream, functools.partial(self._run, self._library, planned, inverse, stream, *places))
+        (source, first), (target, second) = read, written
+        if source.stream != stream:
+            self._device.join(source, stream, source is target)
+        if target.stream != stream:
+            self._device.join(target, stream, True)
+        places = source.pointer + first, target.pointer + second
+        self._in_context(stream, self._run, self._library, planned, inverse, stream, *places)
 
-    def _in_context(self, stream: int, function: Callable[[bool], None]) -> None:
-        """Call ``function(captured)`` in the device's context; `captured` says whether it becomes part of a graph."""
-        check_capture(stream)
-        with Current(self._device.context):
+    def _in_context(self, stream: int, function: Callable[..., None], *arguments: Any) -> None:
+        """Call ``function(captured, *arguments)`` in the device's context.
+
+        `captured` says whether the call becomes part of a graph.
+        """
+        if stream:
             if is_capturing(stream):
-                with AnyCapture():
-                    function(True)
-            else:
-                function(False)
+                with Current(self._device.context), AnyCapture():
+                    function(True, *arguments)
+                return
+        elif "torch" in modules and TORCH.may_capture(self._device.index):
+            check_capture(stream)
+        _, context = api.cuCtxGetCurrent()
+        if context is None or int(context) != self._context:  # None: in a forked child, where `Current` says so
+            with Current(self._device.context):
+                function(False, *arguments)
+        else:
+            function(False, *arguments)
 
     def _run(
-        self, library: Any, planned: Pass, inverse: bool, stream: int, read: int, written: int, captured: bool
+        self, captured: bool, library: Any, planned: Pass, inverse: bool, stream: int, read: int, written: int
     ) -> None:
-        layout, (source, target), dtype = planned
         direction = _INVERSE if inverse else _FORWARD
         with self._lock:
             try:
-                plan = self._plan((layout[:4], planned.names, dtype), captured)
-                library.set_stream(plan.number, stream)
-                work = self._device.allocate(max(plan.nbytes, 1), stream)
-                library.set_work_area(plan.number, work.pointer)
-                for first, second in layout.offsets:
-                    places = read + first * _ITEMSIZE[source], written + second * _ITEMSIZE[target]
-                    library.xt_exec(plan.number, *places, direction)
+                plan = planned.plan
+                if plan is None or plan.used == GONE:
+                    plan = planned.plan = self._plan(planned.key, captured)
+                plan.used = self._runs = self._runs + 1
+                if plan.stream != stream:
+                    library.set_stream(plan.number, stream)
+                    plan.stream = stream
+                work = self._device.allocate(plan.nbytes, stream) if plan.nbytes else None
+                workspace = 0 if work is None else work.pointer
+                if plan.workspace != workspace:
+                    library.set_work_area(plan.number, workspace)
+                    plan.workspace = workspace
+                for first, second in planned.places:
+                    library.xt_exec(plan.number, read + first, written + second, direction)
             except CudaError:
                 raise
             except Exception as error:
@@ -119,11 +181,12 @@ class Transforms:
         """Return the plan of a layout and dtypes, made if there is none. The caller holds the lock."""
         found = self._plans.get(key)
         if found is not None:
-            self._plans.move_to_end(key)
             return found
         if len(self._plans) >= PLANS_KEPT and not captured:
             call(api.cuCtxSynchronize)  # no work uses the plan any more
-            self._library.destroy(self._plans.popitem(last=False)[1].number)
+            oldest = self._plans.pop(min(self._plans, key=lambda key: self._plans[key].used))
+            oldest.used = GONE
+            self._library.destroy(oldest.number)
         (sizes, source, target, batch), (read, written), computed = key
         found = self._plans[key] = self._made(sizes, source, target, batch, read, written, computed)
         return found
@@ -144,4 +207,4 @@ class Transforms:
     def _forget(self) -> None:
         """Forget all plans in a forked child."""
         self._lock = Lock()
-        self._plans = OrderedDict()
+        self._plans = {}
