@@ -10,6 +10,7 @@ from support.oracles.sorting import (
     REAL,
     WIDE,
     check,
+    check_complex_medians,
     check_lengths,
     check_names,
     check_near_integers,
@@ -97,6 +98,10 @@ def test_sets_are_those_of_the_host(seed, elements, share):
 @pytest.mark.parametrize(("seed", "elements", "share"), [(21, 40, 8), (22, 20_000, 16)])
 def test_names_are_those_of_the_host(seed, elements, share):
     check_names("cuda:0", seed, CASES // share, elements)
+
+
+def test_medians_of_complex_numbers_are_numpys():
+    check_complex_medians("cuda:0")
 
 
 @pytest.mark.parametrize(("seed", "elements", "share"), [(31, 60, 4), (32, 9000, 8), (33, 300_000, 20)])

@@ -32,6 +32,7 @@ pytestmark = [needs_triton, pytest.mark.slow]
         ("check_sets", (5, 12, 40)),
         ("check_sets", (6, 2, 5000)),
         ("check_names", (7, 4, 40)),
+        ("check_complex_medians", ()),
         ("check_tops", (8, 15, 60)),
         ("check_tops", (9, 4, 9000)),
         ("check_tops", (10, 3, 80_000)),

@@ -24,7 +24,7 @@ from tilearray.errors import DeviceError, DTypeError, GradientError, ShapeError,
 from tilearray.functions.arguments import by_expressions, check_kind, is_differentiated
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.distinct import taken
-from tilearray.functions.indexing.take import take
+from tilearray.functions.indexing.take import take, take_along_axis
 from tilearray.functions.joining import stack
 from tilearray.functions.manipulation import moveaxis, reshape
 from tilearray.functions.ordering import sorted_along
@@ -33,11 +33,12 @@ from tilearray.functions.reductions import max as largest
 from tilearray.functions.reductions import sum
 from tilearray.functions.searching import sort
 from tilearray.geometry.shapes import normalize_axes, reduced_shape
+from tilearray.numpy_names.distinct import lexsort
 from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of
 from tilearray.ops.arithmetic import choose, logical_not, maximum, minimum
 from tilearray.ops.number_parts import floor as floors
 from tilearray.ops.number_parts import isnan
-from tilearray.ops.row import REAL
+from tilearray.ops.row import REAL, C
 
 Place = Callable[[int, float], tuple[int, float | None]]
 
@@ -108,8 +109,7 @@ def runs_there(
     >>> runs_there("median", ta.asarray([1, 2], device="cpu"))
     False
     """
-    if not function.endswith("median"):  # NumPy orders complex numbers for a median
-        check_kind(function, a.dtype, REAL)
+    check_kind(function, a.dtype, _kinds(function))
     known = ["linear"] if skips_nan else list(METHODS)
     if by_expressions(a) and method not in known:
         raise DeviceError(
@@ -127,6 +127,11 @@ def runs_there(
         return False
     is_ours = by_expressions(a) or (a.device.backend.on_host and (a.dtype == dtypes.float16 or not a.size))
     return is_ours and method in known
+
+
+def _kinds(function: str) -> frozenset[str]:
+    """Return the kinds of dtypes that have a quantile. NumPy orders complex numbers for a median alone."""
+    return REAL | C if function.endswith("median") else REAL
 
 
 def quantile_by_numpy(
@@ -173,14 +178,13 @@ class _Rows:
         skips_nan: bool,
         places: Callable[[int], Iterable[int]],
     ) -> None:
-        check_kind(function, a.dtype, REAL)
         info = dtypes.info(a.dtype)
         axes = tuple(range(a.ndim)) if axis is None else normalize_axes(axis, a.ndim, function)
         self.shape = reduced_shape(a.shape, axes, keepdims)
         self.extent = prod([a.shape[place] for place in axes])
         self.count = a.size // self.extent
         moved = reshape(moveaxis(a, axes, tuple(range(-len(axes), 0))), (self.count, self.extent))
-        self.is_float = info.kind == "float"
+        self.is_float = info.kind in ("float", "complex")
         skips = skips_nan and self.is_float and (by_expressions(a) or bool(isnan(largest(a))))
         rows = _ordered(moved, None if skips else {*places(self.extent), self.extent - 1})
         self.elements = reshape(rows, -1)
@@ -213,6 +217,8 @@ class _Rows:
 
 def _ordered(rows: Array, places: set[int] | None) -> Array:
     """Return rows that are sorted at some places; None are all."""
+    if dtypes.info(rows.dtype).kind == "complex" and by_expressions(rows):
+        return take_along_axis(rows, lexsort((rows,), 1), 1)
     if by_expressions(rows):
         return sorted_along(rows, 1, False)
     if places is None:
@@ -227,7 +233,6 @@ def _of_nothing(
 
     `parts` are the axes of the quantiles that are asked for.
     """
-    check_kind(function, a.dtype, REAL)
     axes = tuple(range(a.ndim)) if axis is None else normalize_axes(axis, a.ndim, function)
     shape = reduced_shape(a.shape, axes, keepdims)
     if not a.size and function in ("quantile", "percentile") and prod(shape):

@@ -362,3 +362,18 @@ def _check_quantile(rng: np.random.Generator, places: Any, told: str) -> None:
     here, there = (ta.to_numpy(x).astype(np.float64) for x in (mine, theirs))
     unit = {1: 0.13, 2: 0.008, 4: 2e-6, 8: 1e-14}[mine.dtype.itemsize]
     np.testing.assert_allclose(here, there, unit, unit * (1 if mine.dtype.itemsize < 8 else 1e-2), err_msg=told)
+
+
+def check_complex_medians(device: Any) -> None:
+    """Medians of complex numbers in NumPy's order, in which a part that is NaN counts most."""
+    rng = np.random.default_rng(6)
+    odd = np.array([np.nan, complex(1, np.nan), complex(np.nan, 2), complex(np.nan, np.nan)])
+    for shape, axis, has_nan in (((7,), None, False), ((4, 6), 1, True), ((3, 4, 5), (0, 2), True), ((0, 2), 0, False)):
+        for dtype in ("complex64", "complex128"):
+            host = (rng.integers(-3, 3, shape) + 1j * rng.integers(-3, 3, shape)).astype(dtype)
+            if has_nan:
+                host[..., 0] = rng.choice(odd, shape[:-1])
+            mine, theirs = (ta.asarray(host, device=place) for place in (device, "cpu"))
+            for name in ("median", "nanmedian"):
+                found = [getattr(ta, name)(x, axis=axis, keepdims=True) for x in (mine, theirs)]
+                _alike(found[0], found[1], f"{name} {dtype} {shape}")
