@@ -14,7 +14,7 @@ import tilearray as ta
 from tilearray.engine.caches import PLANS
 from tilearray.geometry import reduction
 from tilearray.geometry.loop import LayoutCase
-from tilearray.geometry.reduction import ReductionLoop, make_reduction, make_reduction_like
+from tilearray.geometry.reduction import ReductionLoop, make_reduction, make_reduction_like, walking
 from tilearray.geometry.strides import dense_strides
 from tilearray_host import lanes
 
@@ -229,3 +229,24 @@ def test_a_loop_that_stores_elements_of_any_layout_has_the_order_of_a_new_array_
                       for each in (loop, model)]  # fmt: skip
             assert orders[0] == orders[1]
     assert found > 150
+
+
+PLAIN, UPWARDS, BACKWARDS = (4096, 1), (-4096, 1), (4096, -1)
+
+
+@pytest.mark.parametrize(
+    ("of_rows", "of_columns", "is_walked"),
+    [
+        ((PLAIN, PLAIN), (PLAIN, PLAIN), True),
+        ((PLAIN, UPWARDS), (PLAIN, UPWARDS), True),
+        ((UPWARDS, BACKWARDS), (UPWARDS, BACKWARDS), True),
+        ((PLAIN, UPWARDS), (PLAIN, PLAIN), False),  # other elements
+        ((UPWARDS, PLAIN), (PLAIN, UPWARDS), False),  # the same ones, from the last row to the first
+        ((BACKWARDS, PLAIN), (PLAIN, BACKWARDS), False),
+    ],
+)
+def test_rows_are_walked_only_in_the_direction_of_columns(of_rows, of_columns, is_walked):
+    rows, columns = (
+        make_reduction((16384, 4096), (axis,), [(1,)], inputs, 4) for axis, inputs in ((1, of_rows), (0, of_columns))
+    )
+    assert (walking(rows, columns, [4, 4], [8]) is not None) == is_walked
