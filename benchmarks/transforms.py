@@ -33,13 +33,14 @@ class Row(NamedTuple):
         return f"{self.text.replace('lib.', '')}, {' x '.join(map(str, self.shape))} {self.dtype}"
 
 
+PLANES = (256, 512, 1024, 2048, 4096)
+"""The sides of the planes that are transformed from and to real numbers, in C order and with the first axis fastest."""
 ROWS = (
     *[Row("lib.fft.fft(x)", (2**24,), dtype) for dtype in ("complex64", "complex128")],
     Row("lib.fft.ifft(x)", (2**24,), "complex64"),
     Row("lib.fft.rfft(x)", (2**24,), "float32"),
     Row("lib.fft.irfft(x)", (2**23 + 1,), "complex64"),
     Row("lib.fft.fft2(x)", (4096, 4096), "complex64"),
-    Row("lib.fft.rfft2(x)", (4096, 4096), "float32"),
     Row("lib.fft.fft2(x.T)", (4096, 4096), "complex64"),
     Row("lib.fft.fft(x)", (16384, 1024), "complex64"),
     Row("lib.fft.rfft(x)", (16384, 1000), "float32"),
@@ -47,6 +48,9 @@ ROWS = (
     Row("lib.fft.fft(x, None, 1)", (256, 256, 256), "complex64"),
     Row("lib.fft.fftn(x)", (256, 256, 256), "complex64"),
     Row("lib.fft.fft(x)", (2**24 - 3,), "complex64"),
+    *[Row(f"lib.fft.rfft2({x})", (n, n), "float32") for n in PLANES for x in ("x", "x.T")],
+    *[Row("lib.fft.irfft2(x)", (n, n // 2 + 1), "complex64") for n in PLANES],
+    *[Row("lib.fft.irfft2(x.T)", (n // 2 + 1, n), "complex64") for n in PLANES],
     *[Row(f"lib.linalg.{text}", (4096, 4096), "float32") for text in ("inv(x)", "slogdet(x)[1]")],
     Row("lib.linalg.solve(x, x)", (4096, 4096), "float64"),
     Row("lib.linalg.cholesky(x @ x.T)", (4096, 4096), "float32"),
@@ -54,7 +58,12 @@ ROWS = (
     Row("lib.linalg.eigh(x + x.T)[0]", (2048, 2048), "float32"),
     Row("lib.linalg.inv(x)", (512, 64, 64), "float32"),
 )
-CALLS = (("lib.fft.fft(x)", (1024,)), ("lib.fft.rfft2(x)", (32, 32)), ("lib.linalg.inv(x)", (32, 32)))
+CALLS = (
+    ("lib.fft.fft(x)", (1024,)),
+    ("lib.fft.rfft2(x)", (32, 32)),
+    ("lib.fft.irfft2(lib.fft.rfft2(x))", (32, 32)),
+    ("lib.linalg.inv(x)", (32, 32)),
+)
 NEAR = 1e-2
 """The largest difference of results, relative to the largest value."""
 
@@ -63,7 +72,7 @@ def made(torch: Any, row: Row, size: str) -> Any:
     """Return the operand of a row as a torch tensor; matrices are of moderate condition."""
     torch.manual_seed(7)
     first, *rest = row.shape
-    shape = (max(first // SIZES[size], 1), *rest)
+    shape = (max(first // SIZES[size], 2), *rest)
     if "linalg" in row.text:
         side = max(row.shape[-1] // SIZES[size], 4)
         shape = (*row.shape[:-2], side, side)
