@@ -67,10 +67,12 @@ def test_a_capture_is_refused():
     x = ta.arange(5, device="cuda")
     mask = x > 2
     x[mask]
+    y = x + x
     graph = torch.cuda.CUDAGraph()
     with (
         pytest.raises(CaptureError),
         torch.cuda.graph(graph),
         ta.cuda.stream(torch.cuda.current_stream()),
     ):
+        ta.add(x, x, out=y)  # torch warns of a graph without a launch
         x[mask]
