@@ -244,7 +244,9 @@ def forwards(x: np.ndarray) -> np.ndarray:
 OF_COMPLEX: dict[str, Callable[..., Any]] = {"multiply": _apart(np.multiply), "square": _apart(np.square)}
 """The functions of complex numbers that are not those of the table."""
 
-TEMPORARIES = frozenset({"fma", "ndtr", "expit", "logit", "entr", "xlogy", "xlog1py"})
+TEMPORARIES = frozenset({
+    *("fma", "ndtr", "expit", "logit", "entr", "xlogy", "xlog1py", "sinc", "frexp_mantissa", "frexp_exponent"),
+})  # fmt: skip
 """Functions that make several temporaries of the size of the result, so that they run block by block."""
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -150,7 +150,7 @@ def frexp_mantissa(x: Array, *, out: Array) -> None:
     >>> out
     array([0.75,  inf])
     """
-    np.copyto(out, np.frexp(x)[0])
+    np.frexp(x, out, None)
 
 
 def frexp_exponent(x: Array, *, out: Array) -> None:
@@ -163,7 +163,9 @@ def frexp_exponent(x: Array, *, out: Array) -> None:
     >>> out
     array([4, 0], dtype=int32)
     """
-    np.copyto(out, np.where(np.abs(x) < np.inf, np.frexp(x)[1], 0))
+    is_finite = np.isfinite(x)
+    np.frexp(x, None, out)
+    out *= is_finite
 
 
 def real(x: Array, *, out: Array) -> None:

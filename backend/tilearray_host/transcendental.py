@@ -49,9 +49,23 @@ def sinc(x: Array, *, out: Array) -> None:
     >>> out
     array([0.63661977, 0.        ])
     """
-    whole = np.rint(x)
-    sine = np.sin(np.pi * (x - whole)) * np.where(np.fmod(whole, 2) == 0, 1, -1).astype(x.dtype)
-    np.copyto(out, np.where(x == 0, 1, sine / (np.pi * x) + 0.0))
+    found = np.empty_like(x) if np.may_share_memory(out, x) else out
+    whole = np.rint(x, out=np.empty_like(x))
+    np.subtract(x, whole, out=found)
+    found *= np.pi
+    np.sin(found, out=found)
+    whole *= 0.5
+    whole -= np.rint(whole)  # 0 for even integers, a half of either sign for odd ones
+    np.abs(whole, out=whole)
+    whole *= -4
+    whole += 1
+    found *= whole
+    np.multiply(x, np.pi, out=whole)
+    found /= whole
+    found += 0.0
+    np.copyto(found, 1, where=x == 0)
+    if found is not out:
+        np.copyto(out, found)
 
 
 def expm1(x: Array, *, out: Array) -> None:

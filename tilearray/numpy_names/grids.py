@@ -230,7 +230,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None, *, device: Any = None
     >>> [part.tolist() for part in ta.tril_indices(2)]
     [[0, 1, 1], [0, 0, 1]]
     """
-    return nonzero(tri(n, m, k, dtypes.bool_, device=device))
+    return _places(tri(n, m, k, dtypes.bool_, device=device))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None, *, device: Any = None) -> tuple[Array, ...]:
@@ -242,7 +242,15 @@ def triu_indices(n: int, k: int = 0, m: int | None = None, *, device: Any = None
     >>> [part.tolist() for part in ta.triu_indices(2)]
     [[0, 0, 1], [0, 1, 1]]
     """
-    return nonzero(~tri(n, m, k - 1, dtypes.bool_, device=device))
+    return _places(~tri(n, m, k - 1, dtypes.bool_, device=device))
+
+
+def _places(triangle: Array) -> tuple[Array, ...]:
+    """Return the indices of the elements of a triangle. NumPy selects them sooner than it finds them by `nonzero`."""
+    if not triangle.device.backend.on_host:
+        return nonzero(triangle)
+    rows, columns = (arange(size, dtype=dtypes.int64, device=triangle.device) for size in triangle.shape)
+    return tuple([part[triangle] for part in broadcast_arrays(rows[:, None], columns)])
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, ...]:
