@@ -224,3 +224,35 @@ def test_a_plan_that_cannot_be_made_is_destroyed(gpu, monkeypatch):
     with pytest.raises(OutOfMemoryError, match="cuFFT: ALLOC_FAILED"):
         ta.fft.fft(x)
     assert (library.made, library.plans) == (1, {})
+
+
+@pytest.mark.parametrize(("alone", "launches", "runs"), [(100, 1, 2), (1000, 0, 2)])
+def test_real_planes_whose_first_axis_is_the_fastest_are_planned_once(gpu, monkeypatch, alone, launches, runs):
+    """A large one is copied, and a small one transformed along each axis as it lies."""
+    monkeypatch.setattr(device_fourier, "ALONE", alone)
+    planned, asked = cufft.Transforms.planned, []
+
+    def counted(self, *given):
+        asked.append(given)
+        return planned(self, *given)
+
+    monkeypatch.setattr(cufft.Transforms, "planned", counted)
+    host = np.random.default_rng(3).normal(size=(10, 12)).astype("float32")
+    x, library = ta.asarray(np.ascontiguousarray(host.T), device=gpu).T, gpu.backend.transforms.library
+    ta.fft.rfft2(x)
+    asked.clear()
+    ran, bound = library.runs, []
+    monkeypatch.setattr(device_fourier, "run_fixed", _noting(device_fourier.run_fixed, bound))
+    found = ta.fft.rfft2(x)
+    assert (len(asked), len(bound), library.runs - ran) == (0, launches, runs)
+    assert found._signature.layout.strides == (1, 10)
+    np.testing.assert_allclose(ta.to_numpy(found), np.fft.rfft2(host), atol=1e-4)
+    np.testing.assert_array_equal(ta.to_numpy(x), host)
+
+
+def _noting(function, noted):
+    def run(*arguments):
+        noted.append(arguments)
+        return function(*arguments)
+
+    return run

@@ -42,18 +42,19 @@ Ints = tuple[int, ...]
 
 TOGETHER: Final = 3
 """The axes of one transform."""
-ALONE: Final = 2**20
+ALONE: Final = 2**21
 """The elements from which all axes of one array of real numbers are not one transform, but two: the last one alone.
 
 As torch does. 4096 x 4096 float32 took 162 us of an H100 as one transform, 150 as two, and 127 if the second one stores
-its axis as the fastest.
+its axis as the fastest; 2048 x 2048 took 33 and 32, and 1024 x 1024 took 14 and 18, most of it of the host. If the last
+axis is not the fastest, a copy comes first: 2048 x 2048 took 48 us, and 109 without.
 """
 APART: Final = 2**22
 """The most elements of a real array that comes from a transform along each of two axes, rather than along both at once.
 
-To 1024 x 1024 float32, of an operand whose first axis is the fastest, two transforms took 52 and 73 us of an H100 in
-two runs, and one took 81 and 112; to 4096 x 4096, of one in C order, 227 and 202. Small ones in C order differ more
-between runs than from each other: most of their time is the host's.
+That is if the operand does not lie in C order. From a first axis that is the fastest, two transforms to 1024 x 1024
+float32 took 28 us of an H100, and one took 50, all of it of the host; to 2048 x 2048 54 and 56; to 4096 x 4096 222 and
+207. From one in C order, one took less at each size: 24 and 28, 50 and 57, 201 and 227.
 """
 
 
@@ -104,13 +105,13 @@ class Passes:
         return found
 
     def _transformed(self, x: Any) -> Any:
-        stream, run = STATE.get().stream, self._transforms.run
+        stream, transform = STATE.get().stream, self._transforms.run
         found = empty_array(x.__class__, self._target, stream)
         place = found._buffer, 0
         between = None if self._between is None else empty_array(x.__class__, self._between, stream)
         read, written = (x._buffer, x._offset), place if between is None else (between._buffer, 0)
         for planned, inverse in self._passes:
-            run(stream, planned, inverse, read, written)
+            transform(stream, planned, inverse, read, written)
             read, written = written, place
         return found
 
@@ -158,10 +159,10 @@ class RealPasses:
 
     def __call__(self, x: Any) -> Any:
         """Return the transform of an array."""
-        stream, run, cls = STATE.get().stream, self._transforms.run, x.__class__
+        stream, transform, cls = STATE.get().stream, self._transforms.run, x.__class__
         if self._first is not None:
             between = empty_array(cls, self._own, stream)
-            run(stream, self._first, True, (x._buffer, x._offset), (between._buffer, 0))
+            transform(stream, self._first, True, (x._buffer, x._offset), (between._buffer, 0))
             x = between
         own = empty_array(cls, self._own, stream)
         if self._is_dense:
@@ -170,7 +171,7 @@ class RealPasses:
         else:
             self._copy(x, own)
         found = empty_array(cls, self._target, stream)
-        run(stream, self._planned, True, (own._buffer, 0), (found._buffer, 0))
+        transform(stream, self._planned, True, (own._buffer, 0), (found._buffer, 0))
         return found
 
     def _copy(self, x: Any, own: Any) -> None:
@@ -281,17 +282,24 @@ class DeviceFourier:
         """Return the `Passes` of a forward transform of real numbers."""
         wide = COMPLEX_OF[dtype]
         last = _first_of_real(x.shape, axes)
+        if len(last) < len(axes) and source.strides[axes[-1]] != 1:
+            source = Layout.of(source.shape)
+            converted = signature_of(source, dtype, x.device)
         shape = list(x.shape)
         shape[axes[-1]] = shape[axes[-1]] // 2 + 1
         target = _ordered(source, tuple(shape))
         first = self._transforms.planned("r2c", wide.name, *_places("r2c", source, target, last))
+        if first is None and last != axes[-1:]:
+            last = axes[-1:]
+            first = self._transforms.planned("r2c", wide.name, *_places("r2c", source, target, last))
         turned = _turned(target, axes[: -len(last)])
         rest = self._in_groups(target, turned or target, axes[: -len(last)], False, wide)
         if first is None or rest is None:
             return None
         result, scale = signature_of(turned or target, wide, x.device), _scale(sizes, False, norm)
         between = None if turned is None else signature_of(target, wide, x.device)
-        return Passes(self._transforms, converted, result, [(first, False), *rest], scale, wide.itemsize, between)
+        unit = wide.itemsize if converted is None else 1
+        return Passes(self._transforms, converted, result, [(first, False), *rest], scale, unit, between)
 
     def _once_to_real(self, x: Any, sizes: Ints, axes: Ints, norm: str, dtype: np.dtype) -> RealPasses | None:
         """Return the `RealPasses` of an inverse transform to real numbers; None for other axes and arrays."""
@@ -303,7 +311,7 @@ class DeviceFourier:
             return None
         source, target = Layout.of(x.shape), Layout.of((*x.shape[:-1], sizes[-1]))
         first = None
-        if len(axes) == x.ndim == 2 and prod(sizes) <= APART:
+        if not given.contiguous and prod(sizes) <= APART:
             first = self._transforms.planned("c2c", dtype.name, *_places("c2c", given, source, axes[:1]))
         alone = axes if first is None else axes[1:]
         planned = self._transforms.planned("c2r", dtype.name, *_places("c2r", source, target, alone))
@@ -417,7 +425,7 @@ def _turned(layout: Layout, axes: Ints) -> Layout | None:
 
 def _first_of_real(shape: Ints, axes: Ints) -> Ints:
     """Return the axes that are transformed with the last one from real numbers."""
-    if len(axes) > 1 and prod(shape) >= ALONE and len(axes) == len(shape):
+    if 1 < len(axes) == len(shape) and prod(shape) >= ALONE:
         return axes[-1:]
     return axes[-TOGETHER:]
 
