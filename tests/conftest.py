@@ -67,8 +67,11 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     from tilearray.engine import caches
     from tilearray.engine.devices import _DEVICES
+    from tilearray.fft.transforms import _KNOWN as TRANSFORMS
+    from tilearray.functions.planned_products import _KNOWN as PRODUCTS
 
-    for cache in (caches.PLANS, caches.RECIPES, caches.KERNELS):  # those of the backend that another test gave it
+    kept: Any = caches.PLANS, caches.RECIPES, caches.KERNELS, TRANSFORMS, PRODUCTS
+    for cache in kept:  # those of the backend that another test gave it
         cache.clear()
     ELSEWHERE.backend = Elsewhere()  # type: ignore[assignment]
     monkeypatch.setitem(_DEVICES, ELSEWHERE.name, ELSEWHERE)

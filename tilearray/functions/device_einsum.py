@@ -18,9 +18,10 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.functions.conversion import astype
-from tilearray.functions.device_products import multiplied
+from tilearray.functions.device_products import in_one, multiplied
 from tilearray.functions.diagonals import diagonal
 from tilearray.functions.manipulation import permute_dims, reshape
+from tilearray.functions.planned_products import Words, remember
 from tilearray.functions.reductions import sum as sum_of
 
 MOST_TRIED = 5
@@ -38,8 +39,8 @@ class Term(NamedTuple):
         return tuple([self.array.shape[self.letters.index(letter)] for letter in letters])
 
 
-def einsum(subscripts: str, operands: Sequence[Any], dtype: np.dtype) -> Any:
-    """Return the sum of products that subscripts describe, in memory of its own.
+def einsum(subscripts: str, operands: Sequence[Any], dtype: np.dtype, words: Words | None = None) -> Any:
+    """Return the sum of products that subscripts describe, in memory of its own; one pair is remembered under `words`.
 
     The pairs are taken in the order of `order_of`. Of more than two operands, narrow floats are computed as float32.
 
@@ -52,23 +53,28 @@ def einsum(subscripts: str, operands: Sequence[Any], dtype: np.dtype) -> Any:
         order = order_of(subscripts, tuple([x.shape for x in operands]))
     except (TypeError, KeyError, IndexError) as error:
         raise ValueError(str(error)) from None
-    names, result = _letters(subscripts, [x.ndim for x in operands])
+    names, result = _letters(subscripts, tuple([x.ndim for x in operands]))
     narrow = dtypes.info(dtype).kind == "float" and dtypes.info(dtype).bits < 32
     wide = dtypes.float32 if narrow and len(operands) > 2 else dtype
     terms = [Term(name, astype(x, wide, copy=False)) for name, x in zip(names, operands, strict=True)]
+    products: list[tuple[Any, Any, Any]] = []
     for places in order:
         taken = [terms[place] for place in places]
         terms = [term for place, term in enumerate(terms) if place not in places]
         found, *rest = taken
         while rest:
             needed = "".join([term.letters for term in [*terms, *rest[1:]]]) + result
-            found, rest = _pair(found, rest[0], needed, wide), rest[1:]
+            found, rest = _pair(found, rest[0], needed, wide, products), rest[1:]
         terms.append(found)
     (last,) = terms
     last = _single(last, result)
     array = permute_dims(last.array, tuple([last.letters.index(letter) for letter in result]))
     is_view = any(array._buffer is x._buffer for x in operands)
-    return astype(array, dtype, copy=is_view)
+    array = astype(array, dtype, copy=is_view)
+    if words is not None and len(products) == 1:
+        left, right, product = products[0]
+        remember(words, operands, in_one("einsum", left, right, dtype), product, array)
+    return array
 
 
 @lru_cache(256)
@@ -86,7 +92,8 @@ def order_of(subscripts: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[tupl
     return tuple(cast("list[tuple[int, ...]]", np.einsum_path(subscripts, *operands, optimize=search)[0][1:]))
 
 
-def _letters(subscripts: str, ndims: Sequence[int]) -> tuple[list[str], str]:
+@lru_cache(256)
+def _letters(subscripts: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
     """Return the letters of each operand and of the result, with letters in the place of dots."""
     given, arrow, result = subscripts.replace(" ", "").partition("->")
     names = given.split(",")
@@ -94,7 +101,7 @@ def _letters(subscripts: str, ndims: Sequence[int]) -> tuple[list[str], str]:
     dotted = [ndim - len(name) + 3 if "..." in name else 0 for name, ndim in zip(names, ndims, strict=True)]
     most = max(dotted)
     dots = "".join(spare[:most])
-    names = [name.replace("...", dots[most - count :]) for name, count in zip(names, dotted, strict=True)]
+    names = tuple([name.replace("...", dots[most - count :]) for name, count in zip(names, dotted, strict=True)])
     if arrow and dots and "..." not in result:
         raise ValueError("the output lacks the ellipsis of an operand, and no sum is over its axes")
     if arrow:
@@ -117,8 +124,8 @@ def _single(term: Term, needed: str) -> Term:
     return Term("".join([letter for letter in name if letter in needed]), x)
 
 
-def _pair(left: Term, right: Term, needed: str, dtype: np.dtype) -> Term:
-    """Multiply two terms, and sum over the letters that nothing else needs."""
+def _pair(left: Term, right: Term, needed: str, dtype: np.dtype, products: list[tuple[Any, Any, Any]]) -> Term:
+    """Multiply two terms, and sum over the letters that nothing else needs. Append both matrices and the product."""
     left = _single(left, right.letters + needed)
     right = _single(right, left.letters + needed)
     left, right = _without_ones(left, right), _without_ones(right, left)
@@ -127,9 +134,9 @@ def _pair(left: Term, right: Term, needed: str, dtype: np.dtype) -> Term:
     stacked = [letter for letter in both if letter in needed]
     rows = [letter for letter in left.letters if letter not in both]
     columns = [letter for letter in right.letters if letter not in both]
-    found = multiplied(
-        "einsum", _ordered(left, stacked, rows, summed), _ordered(right, stacked, summed, columns), dtype
-    )
+    matrices = _ordered(left, stacked, rows, summed), _ordered(right, stacked, summed, columns)
+    found = multiplied("einsum", *matrices, dtype)
+    products.append((*matrices, found))
     shape = (*found.shape[: len(stacked)], *left.sizes(rows), *right.sizes(columns))
     return Term("".join([*stacked, *rows, *columns]), reshape(found, shape))
 

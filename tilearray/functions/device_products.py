@@ -22,6 +22,7 @@ from tilearray.engine.plan import library_of
 from tilearray.engine.signature import new_array, signature_of
 from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import expand_dims, permute_dims, reshape, squeeze
+from tilearray.functions.planned_products import Made, Words, again, remember
 from tilearray.functions.reduce import reduce_arrays, refuse
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.strides import broadcast_strides
@@ -30,6 +31,7 @@ from tilearray.ops.execute import execute
 from tilearray.ops.moves import assign
 from tilearray.ops.number_parts import conj
 from tilearray.ops.product import MULTIPLIED, Product, product_of
+from tilearray.ops.reduction import reduction_of
 
 Ints = tuple[int, ...]
 
@@ -49,24 +51,28 @@ def matmul(function: str, x1: A, x2: A, dtype: np.dtype) -> A:
 
     1-d operands are one row and one column, and the result lacks that axis.
     """
+    known = again((function,), (x1, x2))
+    if known is not None:
+        return known
     found = _by_library(function, x1, x2, dtype)
     if found is not None:
         return found
     alone = x1.ndim == 1, x2.ndim == 1
-    if alone[0]:
-        x1 = expand_dims(x1, axis=0)
-    if alone[1]:
-        x2 = expand_dims(x2, axis=1)
-    found = multiplied(function, x1, x2, dtype)
+    left = expand_dims(x1, axis=0) if alone[0] else x1
+    right = expand_dims(x2, axis=1) if alone[1] else x2
+    product = multiplied(function, left, right, dtype)
     axes = tuple([axis for axis, squeezed in ((-2, alone[0]), (-1, alone[1])) if squeezed])
-    return squeeze(found, axis=axes) if axes else found
+    found = squeeze(product, axis=axes) if axes else product
+    remember((function,), (x1, x2), in_one(function, left, right, dtype), product, found)
+    return found
 
 
 def whole(function: str, x1: A, x2: A, dtype: np.dtype) -> Product | None:
     """Return the product as an operation if a library or a kernel of the device takes both operands as they lie."""
-    if x1.ndim == x2.ndim == 2 and x1.dtype == x2.dtype == dtype and dtypes.info(dtype).kind != "complex":
-        (rows, depth), columns = x1.shape, x2.shape[1]
-        work = rows * depth * columns if rows > 1 and columns > 1 else 0
+    if x1.ndim > 1 < x2.ndim and x1.dtype == x2.dtype == dtype and dtypes.info(dtype).kind != "complex":
+        (*stacks, rows, depth), (*others, _, columns) = x1.shape, x2.shape
+        work = prod(np.broadcast_shapes(tuple(stacks), tuple(others))) * rows * depth * columns
+        work = work if rows > 1 and columns > 1 else 0
         if work and not _in_digits(dtype, work) and (work < LARGE or _are_read(function, x1, x2, dtype)):
             return product_of(function, dtype)
     return _of_library(function, x1, x2, dtype)
@@ -135,6 +141,14 @@ def multiplied(function: str, x1: A, x2: A, dtype: np.dtype) -> A:
         if dtype == dtypes.float64:
             x1, x2 = astype(x1, dtype, copy=False), astype(x2, dtype, copy=False)
         return sums(function, x1, x2, dtype, dtype)
+    arrays, _ = _in_rows(x1, x2)
+    return reduce_arrays("vecdot", arrays, (len(stacks) + 2,), dtype, False)
+
+
+def _in_rows(x1: A, x2: A) -> tuple[tuple[A, A], Ints]:
+    """Return the arrays whose rows are multiplied and summed up, and which operand each one is."""
+    stacks = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+    rows, depth, columns = *x1.shape[-2:], x2.shape[-1]
     if rows >= columns:  # the reduction takes the conjugate of its first array
         x1 = _conjugate(x1)
     else:
@@ -142,8 +156,20 @@ def multiplied(function: str, x1: A, x2: A, dtype: np.dtype) -> A:
     first = _repeated(x1, (*stacks, rows, columns, depth), (-2, None, -1))
     second = _repeated(x2, (*stacks, rows, columns, depth), (None, -1, -2))
     if rows < columns:  # the order of a reduction is that of its first array
-        first, second = second, first
-    return reduce_arrays("vecdot", (first, second), (len(stacks) + 2,), dtype, False)
+        return (second, first), (1, 0)
+    return (first, second), (0, 1)
+
+
+def in_one(function: str, x1: A, x2: A, dtype: np.dtype) -> Made | None:
+    """Return how `multiplied` makes a product of few elements by one operation; None if it runs several."""
+    operation = whole(function, x1, x2, dtype)
+    if operation is not None:
+        return Made(operation, (x1, x2), (0, 1))
+    stacks = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+    rows, depth, columns = *x1.shape[-2:], x2.shape[-1]
+    if min(rows, columns) > 1 or not 0 < prod(stacks) * rows * depth * columns < LARGE:
+        return None
+    return Made(reduction_of("vecdot", dtype, (len(stacks) + 2,), False), *_in_rows(x1, x2))
 
 
 def sums(function: str, x1: A, x2: A, common: np.dtype, result: np.dtype) -> A:
@@ -211,12 +237,16 @@ def _repeated(x: A, shape: Ints, axes: tuple[int | None, ...]) -> A:
     return x._view(Layout(shape, (*stacks, *[0 if axis is None else layout.strides[axis] for axis in axes])))
 
 
-def tensordot(function: str, x1: A, x2: A, axes: tuple[Ints, Ints], dtype: np.dtype) -> A:
-    """Return the sum of products over pairs of axes that fit."""
+def tensordot(function: str, x1: A, x2: A, axes: tuple[Ints, Ints], dtype: np.dtype, words: Words | None = None) -> A:
+    """Return the sum of products over pairs of axes that fit; it is remembered under `words`."""
     first, second = axes
     kept = [axis for axis in range(x1.ndim) if axis not in first], [a for a in range(x2.ndim) if a not in second]
     summed = prod([x1.shape[axis] for axis in first])
     left = reshape(permute_dims(x1, (*kept[0], *first)), (prod([x1.shape[axis] for axis in kept[0]]), summed))
     right = reshape(permute_dims(x2, (*second, *kept[1])), (summed, prod([x2.shape[axis] for axis in kept[1]])))
     shape = (*[x1.shape[axis] for axis in kept[0]], *[x2.shape[axis] for axis in kept[1]])
-    return reshape(multiplied(function, left, right, dtype), shape)
+    product = multiplied(function, left, right, dtype)
+    found = reshape(product, shape)
+    if words is not None:
+        remember(words, (x1, x2), in_one(function, left, right, dtype), product, found)
+    return found

@@ -25,6 +25,7 @@ from tilearray.functions import device_einsum, device_products
 from tilearray.functions.arguments import all_arrays, as_array, common_dtype, result
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.manipulation import broadcast_to, expand_dims, permute_dims, reshape, squeeze
+from tilearray.functions.planned_products import again
 from tilearray.functions.reduce import reduce_arrays, refuse
 from tilearray.functions.reduction_options import finished
 from tilearray.geometry.shapes import as_int, broadcast_shapes, check_axes, normalize_axes
@@ -345,6 +346,11 @@ def tensordot(x1: A | HostData, x2: A | HostData, /, axes: int | tuple[Sequence[
     >>> ta.tensordot(ta.ones((2, 3, 4)), ta.ones((4, 5)), axes=1).shape
     (2, 3, 5)
     """
+    words = ("tensordot", axes) if _is_plain(axes) else None
+    if words is not None:
+        known = again(words, (x1, x2))
+        if known is not None:
+            return known
     x1, x2 = all_arrays("tensordot", (x1, x2))
     linear_algebra, dtype = _asked("tensordot", x1, x2)
     first, second = _pairs(x1.ndim, x2.ndim, axes)
@@ -355,8 +361,15 @@ def tensordot(x1: A | HostData, x2: A | HostData, /, axes: int | tuple[Sequence[
         )
     check_axes(x1.ndim + x2.ndim - 2 * len(first), "tensordot")
     if linear_algebra is None:
-        return device_products.tensordot("tensordot", x1, x2, (first, second), dtype)
+        return device_products.tensordot("tensordot", x1, x2, (first, second), dtype, words)
     return result(linear_algebra.tensordot(to_numpy(x1), to_numpy(x2), (first, second), dtype), x1)
+
+
+def _is_plain(axes: Any) -> bool:
+    """Whether axes equal only axes that are read alike: 1 also equals True and 1.0."""
+    if axes.__class__ is tuple:
+        return all(each.__class__ is tuple and all(axis.__class__ is int for axis in each) for each in axes)
+    return axes.__class__ is int
 
 
 def _pairs(ndim1: int, ndim2: int, axes: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -427,12 +440,17 @@ def einsum(subscripts: str, /, *operands: A | HostData, out: A | None = None, op
             f"letters, such as einsum('ij,jk->ik', a, b)"
         )
     del optimize
+    words = ("einsum", subscripts) if subscripts.__class__ is str and len(operands) == 2 else None
+    if words is not None:
+        known = again(words, operands)
+        if known is not None:
+            return finished("einsum", known, out)
     subscripts = str.__str__(subscripts)  # not the methods of a subclass
     operands = tuple(all_arrays("einsum", operands))
     linear_algebra, dtype = _asked("einsum", *operands)
     try:
         if linear_algebra is None:
-            return finished("einsum", device_einsum.einsum(subscripts, operands, dtype), out)
+            return finished("einsum", device_einsum.einsum(subscripts, operands, dtype, words), out)
         found = linear_algebra.einsum(subscripts, tuple([to_numpy(x) for x in operands]), dtype)
     except ValueError as error:
         shapes = " and ".join([str(x.shape) for x in operands])
@@ -445,6 +463,10 @@ def einsum(subscripts: str, /, *operands: A | HostData, out: A | None = None, op
 
 def _contracted(function: str, a: A | HostData, b: A | HostData, axis: int) -> A:
     """The sum of products over the last axis of `a` and one axis of `b`, or its only one."""
+    words = ("contracted", function)
+    known = again(words, (a, b))
+    if known is not None:
+        return known
     a, b = all_arrays(function, (a, b))
     if not a.ndim or not b.ndim:
         product: Any = multiply(a, b)
@@ -457,7 +479,7 @@ def _contracted(function: str, a: A | HostData, b: A | HostData, axis: int) -> A
             f"{b.shape}; write b.mT, or ta.tensordot to name the axes"
         )
     if linear_algebra is None:
-        return device_products.tensordot(function, a, b, ((a.ndim - 1,), (b.ndim + place,)), dtype)
+        return device_products.tensordot(function, a, b, ((a.ndim - 1,), (b.ndim + place,)), dtype, words)
     if a.ndim <= 2 and b.ndim <= 2 and (axis == -2 or b.ndim == 1):
         return result(linear_algebra.matmul(to_numpy(a), to_numpy(b), dtype), a)
     axes = ((a.ndim - 1,), (b.ndim + place,))

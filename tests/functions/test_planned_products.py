@@ -1,0 +1,122 @@
+"""Products that are found again by the words of a call: on a device with a library in NumPy."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilearray as ta
+from tilearray.engine.caches import TwoGenerations
+from tilearray.engine.devices import Device
+from tilearray.functions import device_einsum, device_products, planned_products
+
+pytest.importorskip("tilearray_cuda.runtime.driver", reason="cuda-python is not installed")
+
+from support.fake_cublas import FakeGpu
+
+from tilearray_cuda.libraries import cublas
+
+CALLS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "matmul": lambda m, x, y: m.matmul(x, y),
+    "dot": lambda m, x, y: m.dot(x, y),
+    "inner": lambda m, x, y: m.inner(x, y),
+    "tensordot": lambda m, x, y: m.tensordot(x, y, axes=1),
+    "tensordot of pairs": lambda m, x, y: m.tensordot(x, y, axes=((0, 1), (0, 1))),
+    "copied pairs": lambda m, x, y: m.tensordot(x, y, axes=((0, 1), (1, 0))),
+    "outer": lambda m, x, y: m.tensordot(x, y, axes=0),
+    "product": lambda m, x, y: m.einsum("ij,jk->ik", x, y),
+    "transposed product": lambda m, x, y: m.einsum("ij,jk", x, y.T).T,
+    "rows": lambda m, x, y: m.einsum("ij,ij->i", x, y),
+    "whole": lambda m, x, y: m.einsum("ij,ij->", x, y),
+    "row": lambda m, x, y: m.einsum("j,jk->k", x[0], y),
+    "column": lambda m, x, y: m.einsum("ij,j->i", x, y[:, 0]),
+    "diagonal": lambda m, x, y: m.einsum("ii,ij->j", x, y),
+    "vectors": lambda m, x, y: m.inner(x[0], y[1]),
+    "row by matrix": lambda m, x, y: m.matmul(x[0], y),
+}
+
+
+@pytest.fixture
+def gpu(elsewhere: Device, monkeypatch: pytest.MonkeyPatch) -> Device:
+    """A device whose library takes small products as well."""
+    monkeypatch.setattr(cublas, "SMALL", {})
+    elsewhere.backend = FakeGpu()  # type: ignore[assignment]
+    return elsewhere
+
+
+@pytest.fixture
+def multiplications(gpu, monkeypatch) -> list[str]:
+    """The names of the products that are not planned yet, as they run."""
+    found: list[str] = []
+    multiplied = device_products.multiplied
+
+    def noted(function: str, *rest: Any) -> Any:
+        found.append(function)
+        return multiplied(function, *rest)
+
+    monkeypatch.setattr(planned_products, "_KNOWN", TwoGenerations(64))
+    for module in (device_products, device_einsum):
+        monkeypatch.setattr(module, "multiplied", noted)
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+@pytest.mark.parametrize("name", CALLS)
+def test_later_calls_have_the_results_of_the_first(gpu, multiplications, name, dtype):
+    """Whatever the layout and the place in memory; arrays of another signature are multiplied anew."""
+    rng = np.random.default_rng(3)
+    host = rng.integers(-5, 5, (2, 9, 9)).astype("float32")
+    memory = ta.asarray(host, device=gpu).astype(dtype)
+    layouts: list[Callable[[Any], Any]] = [
+        lambda x: x[:4, :4],
+        lambda x: x[4:8, 4:8],
+        lambda x: x[:4, :4].T,
+    ]
+    for first, second in itertools.product(layouts, layouts):
+        operands = [layout(memory[place]) for place, layout in enumerate((first, second))]
+        wanted = CALLS[name](np, *[layout(host[place]) for place, layout in enumerate((first, second))])
+        for _ in range(3):
+            found = CALLS[name](ta, *operands)
+            assert found.dtype.name == dtype
+            np.testing.assert_array_equal(ta.to_numpy(found).astype("complex64"), wanted)
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if name != "copied pairs"])
+def test_a_product_is_planned_once(gpu, multiplications, name):
+    x, y = (ta.ones((4, 4), device=gpu) * number for number in (2, 3))
+    results = [CALLS[name](ta, x, y) for _ in range(4)]
+    assert len(multiplications) <= 1
+    assert len({id(each._buffer) for each in results}) == 4
+
+
+def test_words_that_are_equal_but_read_differently_are_other_words(gpu):
+    x = ta.ones((2, 2), device=gpu)
+    assert ta.tensordot(x, x, axes=1).shape == (2, 2)
+    assert ta.tensordot(x, x, axes=((1,), (0,))).shape == (2, 2)
+    for axes in (1.0, ((1.0,), (0,))):
+        with pytest.raises(ta.TileArrayError):
+            ta.tensordot(x, x, axes=axes)
+
+
+def test_semantics_have_their_own_plans(gpu):
+    x, y = ta.ones((2, 2), device=gpu, dtype="int32"), ta.ones((2, 2), device=gpu, dtype="float32")
+    dtypes = []
+    for semantics in ("array-api", "numpy", "array-api"):
+        with ta.semantics(semantics):
+            dtypes.append([ta.einsum("ij,jk->ik", x, y).dtype.name for _ in range(2)])
+    assert dtypes == [["float32"] * 2, ["float64"] * 2, ["float32"] * 2]
+
+
+def test_recorded_and_followed_products_are_not_planned(gpu, multiplications):
+    x = ta.ones((2, 2), device=gpu)
+    planned = [ta.einsum("ij,ij->", x, x) for _ in range(2)]
+    with ta.lazy():
+        pending = x + 1
+        lazily = [ta.einsum("ij,ij->", pending, x) for _ in range(2)]
+    assert [each.tolist() for each in planned + lazily] == [4, 4, 8, 8]
+    for _ in range(2):
+        assert ta.grad(lambda x: ta.einsum("ij,ij->", x, x))(x).tolist() == [[2, 2]] * 2
