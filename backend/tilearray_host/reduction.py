@@ -1,8 +1,8 @@
 """Reductions, executed by NumPy in the order that `tilearray.geometry.reduction` lays down.
 
 This module has how two values become one, and the walk over the elements: segments, chunks and lanes, as views of the
-operands. `tilearray_host.lanes` reduces them. Where the order has no influence (integers, extremes, truth values), one
-call of a ufunc reduces a whole view.
+operands. `tilearray_host.lanes` reduces them. Where the order has no influence (integers, extremes, truth values), or
+may be any, one call of a ufunc reduces a whole view.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Combine(NamedTuple):
     identity : callable
         ``identity(dtype)``: the value without influence, for the first of the values.
     whole : numpy.ufunc or None
-        The ufunc that gives the same in any order, for dtypes that `in_any_order` names.
+        The ufunc that combines a whole array, for dtypes that `in_any_order` names.
     in_any_order : str
-        The kinds of these dtypes.
+        The kinds of the dtypes for which every order gives the same, or which may be combined in any order.
     extreme : numpy.ufunc or None
         The ufunc that finds the best value, if the second value is its position.
     """
@@ -172,9 +172,12 @@ def _larger_halves() -> Combine:
 
 
 NOWHERE = np.iinfo(np.int64).max
+_ADD = _by_ufunc(np.add, lambda dtype: {"f": -0.0, "c": complex(-0.0, -0.0)}.get(dtype.kind, 0), "biu")
 COMBINE: dict[str, Combine] = {
-    "add": _by_ufunc(np.add, lambda dtype: {"f": -0.0, "c": complex(-0.0, -0.0)}.get(dtype.kind, 0), "biu"),
+    "add": _ADD,
     "multiply": _multiply(),
+    "add_in_any_order": _ADD._replace(in_any_order="biufc"),
+    "multiply_in_any_order": _multiply()._replace(in_any_order="biufc"),
     "maximum": _extremes(np.maximum, _lowest),
     "minimum": _extremes(np.minimum, _highest),
     "maximum_number": _extremes(np.fmax, lambda _: math.nan),
@@ -188,7 +191,7 @@ COMBINE: dict[str, Combine] = {
 
 
 def has_an_order(node: Any) -> bool:
-    """Return whether the order in which a node of an expression combines values has an influence on the result.
+    """Return whether a node of an expression combines values in an order that has an influence on the result.
 
     >>> has_an_order(("reduce", "add", (0,), ("float32",))), has_an_order(("reduce", "add", (0,), ("int64",)))
     (True, False)

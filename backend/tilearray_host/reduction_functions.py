@@ -14,6 +14,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 DOWN, UP = 2.0**-600, 2.0**600
 LEAST, MOST = 2.0**-900, 2.0**1020
 """A sum of squares between these lost nothing by underflow, and did not overflow."""
+LEAST_OF_FLOAT32, MOST_OF_FLOAT32 = 2.0**-90, 2.0**120
+"""The same of float32."""
 
 
 def divide_parts(x: Any, y: Array, *, out: Any) -> None:
@@ -68,6 +70,11 @@ def usable_scale(squares: Array, large: Array, small: Array, *, out: Array) -> N
     out[...] = np.where(squares > MOST, UP, np.where(squares < LEAST, DOWN, 1.0))
 
 
+def usable_of_float32(squares: Array, wide: Array, *, out: Array) -> None:
+    """Choose a sum of squares in float32 if it neither overflowed nor underflowed, else that in float64."""
+    out[...] = np.where((squares > LEAST_OF_FLOAT32) & (squares < MOST_OF_FLOAT32), squares, wide)
+
+
 def _usable(square: float, large: Any, small: Any, usual: Any) -> Any:
     return large if square > MOST else small if square < LEAST else usual
 
@@ -86,6 +93,7 @@ OF_REDUCTIONS: dict[str, Callable[..., None]] = {
     function.__name__: function
     for function in (
         *(divide_parts, squared_length, conjugate_product),
-        *(square_of_large, square_of_small, usable_sum, usable_scale, larger, smaller),
+        *(square_of_large, square_of_small, usable_sum, usable_scale, usable_of_float32),
+        *(larger, smaller),
     )
 }

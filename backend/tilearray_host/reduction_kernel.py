@@ -1,6 +1,6 @@
 """Expressions with a reduction, executed by NumPy: what is computed before it, the reduction, and what comes after.
 
-`tilearray_host.reduction` reduces in the order that every device keeps. If the order has no influence on the result,
+`tilearray_host.reduction` reduces in the order that every device keeps. If the order has no influence, or may be any,
 one call of NumPy reduces a whole view.
 """
 
@@ -22,12 +22,13 @@ from tilearray_host.float_errors import quietly
 from tilearray_host.functions import FORWARDS, FORWARDS_OF_COMPLEX, forwards, function_named
 from tilearray_host.lanes import Bound, finish
 from tilearray_host.memory import allocate
-from tilearray_host.reduction_functions import LEAST, MOST, OF_REDUCTIONS
+from tilearray_host.reduction_functions import LEAST, LEAST_OF_FLOAT32, MOST, MOST_OF_FLOAT32, OF_REDUCTIONS
 from tilearray_host.rounded_casts import rounded_caster
+from tilearray_host.scratch import give_back, layout_of, take
 from tilearray_host.threads import in_threads
 
 Launch = Callable[..., None]
-Function = Callable[..., None]
+Function = Callable[..., Any]
 Written = tuple[Function, list[Slot], list[tuple[int, ...]], tuple[int, ...]]
 """The first arguments of `tilearray_host.calls.bind_reduction`."""
 
@@ -36,6 +37,21 @@ class Part(NamedTuple):
     """One of the values of a reduction."""
 
     position: int
+
+
+class Whole(NamedTuple):
+    """How all elements are combined at once.
+
+    Attributes
+    ----------
+    combine : callable
+        ``combine(*views)`` returns the values of a reduction; a view has the shape of the loop, a number has no axes.
+    places : list of int
+        The operands that it takes, by their places among all operands.
+    """
+
+    combine: Callable[..., list[Any]]
+    places: list[int]
 
 
 POSITION = "position"
@@ -81,9 +97,9 @@ class ReductionKernel:
     def bind(self, loop: Any) -> Launch:
         """Return the launch of this kernel over a loop: a function of the operands' memory."""
         slots, walk = slots_of(self.operands, loop), reduction.Walk(loop)
-        run = self._in_any_order(loop, walk, slots) or self._in_parts(loop, walk, slots)
+        run = self._run(loop, walk, slots)
         if self._usual is not None:
-            usual, stored = self._usual._in_parts(loop, walk, slots), (0, *walk.output(slots[0]))
+            usual, stored = self._usual._run(loop, walk, slots), (0, *walk.output(slots[0]))
             run = _usually_launched(usual, run, stored, len(self.stores) > 1)
 
         def launch(stream: Any, *operands: Any) -> None:
@@ -91,25 +107,38 @@ class ReductionKernel:
 
         return launch
 
+    def _run(self, loop: Any, walk: reduction.Walk, slots: list[Slot]) -> Callable[[Sequence[Any]], None]:
+        """Return ``run(operands)``."""
+        whole = self._in_any_order(loop, slots)
+        return self._in_parts(loop, walk, slots) if whole is None else self._finishing(whole, loop, walk, slots)
+
     def bind_call(self, loop: Any, rule: Any, signature: Any, gaps: Any) -> Launch:
         """Return the call of this kernel over a loop: a function of a stream and operands that returns a new array."""
         del gaps
         slots, walk = slots_of(self.operands, loop), reduction.Walk(loop)
         found = self._at_once(loop, walk, slots)
-        if found is None and self._in_any_order(loop, walk, slots) is None:
+        usual = None if self._usual is None else self._usual._in_a_call(loop, walk, slots)
+        if found is None:
+            found = self._in_a_call(loop, walk, slots)
+        if found is None and usual is None and self._in_any_order(loop, slots) is None:
             found = self._in_a_part(walk, slots)
             if found is not None and self._usual is not None:
-                usual = self._usual._in_a_part(walk, slots)
-                assert usual is not None  # it reads the same views
-                found = (_usually(usual[0], found[0]), *found[1:])
+                part = self._usual._in_a_part(walk, slots)
+                assert part is not None  # it reads the same views
+                found = (_usually(part[0], found[0]), *found[1:])
         if found is not None:
             return bind_reduction(*found, rule, signature)
-        launch, takes = self.bind(loop), rule.numbers[1:]
+        call = self._launching(loop, rule, signature)
+        return call if usual is None else _usually_called(bind_reduction(*usual, rule, signature), call, signature)
+
+    def _launching(self, loop: Any, rule: Any, signature: Any) -> Launch:
+        """Return a call that makes memory for the result, and launches this kernel."""
+        launch, numbers = self.bind(loop), rule.numbers[1:]
 
         def call(stream: Any, *operands: Any) -> Any:
             given: list[Any] = []
-            for operand, take in zip(operands, takes, strict=True):
-                given += (operand._buffer, operand._offset) if take is None else (take(operand), 0)
+            for operand, number in zip(operands, numbers, strict=True):
+                given += (operand._buffer, operand._offset) if number is None else (number(operand), 0)
             buffer = allocate(signature.nbytes, stream)
             launch(stream, buffer, 0, *given)
             return operands[0].__class__._make(buffer, 0, signature)
@@ -212,92 +241,142 @@ class ReductionKernel:
             stored: list[Operand] = [(i, *walk.output(slot, key)) for i, slot in enumerate(slots[:outputs])]
             yield part.run, [*given, *numbers], stored
 
-    def _in_any_order(
-        self, loop: Any, walk: reduction.Walk, slots: list[Slot]
-    ) -> Callable[[Sequence[Any]], None] | None:
-        """Return ``run(operands)``, one call of NumPy, if the order has no influence on the result; else None."""
+    def _in_any_order(self, loop: Any, slots: list[Slot]) -> Whole | None:
+        """Return how one call of NumPy combines all elements, if their order has no influence or is not given."""
         node, outputs = self.reduce, len(self.stores)
         kept = (*loop.shape[: loop.kept], loop.shape[-2])
+        whole: tuple[Any, ...] | None
         if len(node.dtypes) == 1:
-            whole = _whole(node, self.steps, self.reduced[0], loop)
+            given = (node, self.steps, self.reduced[0], loop)
+            whole = _whole(*given) or _products(*given)
         else:
             whole = _searched(node, self.steps, self.reduced) if len(loop.shape) - 2 == loop.kept else None
-        if whole is None:
-            return self._computed_in_any_order(loop, walk, slots)
-        function, source = whole
-        source += outputs
+        function, *sources = whole or (None,)
+        places = [outputs + source for source in sources]
+        if function is None or any(slots[place][2] is None for place in places):  # a number has no strides
+            return self._computed_in_any_order(loop, slots)
 
-        def reduced(operands: Sequence[Any]) -> list[Any]:
-            view = _viewed(operands, source, *slots[source], loop.shape)
+        def combine(*views: Any) -> list[Any]:
             found: list[Any] = [np.empty(kept, dtype) for dtype in node.dtypes]
-            function(view, out=found if len(found) > 1 else found[0])
+            function(*views, out=found if len(found) > 1 else found[0])
             return found
 
-        return self._finishing(reduced, loop, walk, slots)
+        return Whole(combine, places)
 
-    def _computed_in_any_order(
-        self, loop: Any, walk: reduction.Walk, slots: list[Slot]
-    ) -> Callable[[Sequence[Any]], None] | None:
-        """Return ``run(operands)`` if the order has no influence on computed values; else None.
+    def _computed_in_any_order(self, loop: Any, slots: list[Slot]) -> Whole | None:
+        """Return the same of computed values. They are computed and reduced block by block, so they stay in the cache.
 
-        They are computed and reduced block by block, so they stay in the cache.
+        The sum of products of two of them takes no memory for the products.
         """
-        node, ufunc = self.reduce, self.reduce.combine.whole
-        if len(node.dtypes) != 1 or ufunc is None or node.dtypes[0].kind not in node.combine.in_any_order:
+        node = self.reduce
+        ufunc = _whole_ufunc(node, loop)
+        if len(node.dtypes) != 1 or node.dtypes[0].kind not in node.combine.in_any_order:
             return None
         if POSITION in [self.steps[read] for read in self.reads] or math.prod(loop.shape) < COMPUTED:
             return None
+        arrays = self._arrays([read for read in self.reads if self._slot(slots, read)[2] is not None])
+        factors = _factors(node, self.steps, self.reduced[0], loop)
+        factors = factors if arrays.issuperset(factors) else ()
+        if ufunc is None and not factors:
+            return None
         axes = (*range(loop.kept, len(loop.shape) - 2), len(loop.shape) - 1)
-        given = [self._slot(slots, read) for read in self.reads]
-        numbers = [len(self.stores) + self.steps[read] for read in self.reads]
-        sources: list[Operand] = [(i, *slot, loop.shape) for i, slot in zip(numbers, given, strict=True)]
-        dtype, (value,) = node.dtypes[0], self.reduced
+        kept, dtype, (value,) = (*loop.shape[: loop.kept], loop.shape[-2]), node.dtypes[0], self.reduced
+        places = [len(self.stores) + self.steps[read] for read in self.reads]
         elements = math.prod(loop.shape)
         parts = [(part, *_kept(part, axes)) for part in _parts_in_any_order(loop)]
         if not all(is_first for *_, is_first in parts):
             elements = 0  # one thread: parts have results in common
-        arrays = {read for read, (*_, strides, _) in zip(self.reads, sources, strict=True) if strides is not None}
-        for place in self.before:
-            if arrays.intersection(self.steps[place][2]):
-                arrays.add(place)
+        add_products = _sum_of_products(loop)
+        before = [place for place in self.before if place != value or not factors]
+        made = [(self.steps[place][1], ()) for place in before if place in arrays]
 
-        def reduced(operands: Sequence[Any]) -> list[Any]:
-            views = [_viewed(operands, *source) for source in sources]
-            found = np.empty((*loop.shape[: loop.kept], loop.shape[-2]), dtype)
+        def combine(*views: Any) -> list[Any]:
+            found = np.empty(kept, dtype)
 
-            def reduce_part(work: tuple[tuple[slice, ...], tuple[slice, ...], bool]) -> None:
+            def combine_part(work: tuple[tuple[slice, ...], tuple[slice, ...], bool]) -> None:
                 part, results, is_first = work
                 values: dict[int, Any] = {
                     read: view[part] if view.ndim else view  # a number has no axes
                     for read, view in zip(self.reads, views, strict=True)
                 }
-                like = next(values[read] for read in self.reads if read in arrays)
-                for place in self.before:
+                shape = next(values[read].shape for read in self.reads if read in arrays)
+                size, temporaries = layout_of(made, shape)
+                piece, unused = take(size), iter(temporaries)
+                for place in before:
                     function, kind, arguments = self.steps[place]
-                    values[place] = np.empty_like(like, kind) if place in arrays else np.empty((), kind)
+                    values[place] = _temporary(loop, *next(unused), piece) if place in arrays else np.empty((), kind)
                     function(*[values[argument] for argument in arguments], out=values[place])
-                some = reduction.reduced(ufunc, values[value], axes, dtype)
+                if factors:
+                    some = np.empty(found[results].shape, dtype)
+                    add_products(*[values[factor] for factor in factors], out=some)
+                else:
+                    assert ufunc is not None  # as there are no factors
+                    some = reduction.reduced(ufunc, values[value], axes, dtype)
                 if not is_first:
                     (some,) = node.combine.pair([found[results]], [some])
                 found[results] = some
+                give_back(piece)
 
-            in_threads(reduce_part, parts, elements)
+            in_threads(combine_part, parts, elements)
             return [found]
 
-        return self._finishing(reduced, loop, walk, slots)
+        return Whole(combine, places)
+
+    def _arrays(self, reads: Sequence[int]) -> set[int]:
+        """Return the nodes before the reduction that have a value for each element, as some inputs have."""
+        found = set(reads)
+        for place in self.before:
+            if found.intersection(self.steps[place][2]):
+                found.add(place)
+        return found
+
+    def _in_a_call(self, loop: Any, walk: reduction.Walk, slots: list[Slot]) -> Written | None:
+        """Return what `bind_reduction` takes if one call of NumPy combines all elements, and one result is stored."""
+        whole, last = self._in_any_order(loop, slots), self.stores[0]
+        if whole is None or walk.segments.total > 1 or len(self.stores) > 1 or slots[whole.places[0]][2] is None:
+            return None
+        combine, places = whole
+        numbers = [1 + number for number in self.numbers.values()]
+        out_dtype, shift, strides = slots[0]
+        assert strides is not None  # only a number has none
+        shape, strides = walk.output_geometry(strides)
+        given = [slots[place] for place in places]
+        shapes = [shape, *[() if slot[2] is None else loop.shape for slot in given], *[()] * len(numbers)]
+        count, steps, parts = len(places), self.steps, self.parts.items()
+        results = set(self.parts)
+        for node in self.after:
+            if results.intersection(steps[node][2]):
+                results.add(node)
+
+        def run(*views: Any, out: Any) -> None:
+            found = combine(*views[:count])
+            values = dict(zip(self.numbers, views[count:], strict=True))
+            for node, part in parts:
+                values[node] = found[part]
+            for node in self.after:
+                function, dtype, arguments = steps[node]
+                values[node] = out if node == last else np.empty(shape if node in results else (), dtype)
+                function(*[values[argument] for argument in arguments], out=values[node])
+            if last in self.parts:
+                out[...] = values[last]
+
+        read = [(out_dtype, shift, strides), *given, *[slots[number] for number in numbers]]
+        return run, read, shapes, (*places, *numbers)
 
     def _finishing(
-        self, reduced: Callable[[Sequence[Any]], list[Any]], loop: Any, walk: reduction.Walk, slots: list[Slot]
+        self, whole: Whole, loop: Any, walk: reduction.Walk, slots: list[Slot]
     ) -> Callable[[Sequence[Any]], None]:
         """Return ``run(operands)``, which computes what follows on the results of all elements, and stores it."""
         node, outputs, count = self.reduce, len(self.stores), loop.segments.total
         kept = (*loop.shape[: loop.kept], loop.shape[-2])
         stored = [(i, *walk.output(slot)) for i, slot in enumerate(slots[:outputs])]
+        given = [(place, *slots[place], loop.shape) for place in whole.places]
         numbers = [(outputs + number, *slots[outputs + number], ()) for number in self.numbers.values()]
 
         def run(operands: Sequence[Any]) -> None:
             outs = [_viewed(operands, *view) for view in stored]
-            found = [part.reshape((*kept[:-1], 1, kept[-1])) for part in reduced(operands)]
+            combined = whole.combine(*[_viewed(operands, *view) for view in given])
+            found = [part.reshape((*kept[:-1], 1, kept[-1])) for part in combined]
             if count > 1:  # the first segment has all, and the others have nothing
                 for number, (first, identity, dtype) in enumerate(
                     zip(found, node.identities, node.dtypes, strict=True)
@@ -312,17 +391,18 @@ class ReductionKernel:
 def _usual_norm(kernel: ReductionKernel, expression: Any) -> ReductionKernel | None:
     """Return the kernel of a norm of numbers whose squares neither overflow nor underflow; None if it is no norm.
 
-    It adds up one square of each number instead of three, in the same order. Where a norm takes several launches, the
-    first one stores three sums, and this one the same sum three times.
+    It adds up one square of each number instead of two or three, in the same order. Where a norm takes several
+    launches, the first one stores three sums, and this one the same sum three times.
     """
     called = [node[1] if node[0] == "call" else None for node in expression.nodes]
     if called[-6:] == ["square_of_large", "square_of_small", None, None, None, None] and len(kernel.stores) == 3:
         part = kernel.stores[0]
         steps, stores = kernel.steps[: part + 1], (part,) * 3
-    elif called[-4:] == ["usable_sum", "sqrt", "usable_scale", "multiply"]:
-        part, root = expression.nodes[-4][2][0], len(called) - 3
-        function, dtype, _ = kernel.steps[root]
-        steps = [*kernel.steps[: part + 1], *[None] * (root - part - 1), (function, dtype, (part,))]
+    elif called[-4:-2] == ["usable_sum", "sqrt"] or called[-3:-1] == ["usable_of_float32", "sqrt"]:
+        root = len(called) - called[::-1].index("sqrt") - 1
+        part = expression.nodes[root - 1][2][0]
+        step = kernel.steps[root][0], kernel.reduce.dtypes[0], (part,)
+        steps = [*kernel.steps[: part + 1], *[None] * (root - part - 1), step]
         stores = (root,)
     else:
         return None
@@ -334,7 +414,8 @@ def _usual_norm(kernel: ReductionKernel, expression: Any) -> ReductionKernel | N
 
 def _are_usual(found: np.ndarray, are_sums: bool) -> bool:
     """Whether norms, or parts of sums, of which up to 2**64 are added up, tell that squares were in range."""
-    least, most = (LEAST, MOST * 2.0**-64) if are_sums else (math.sqrt(LEAST), math.sqrt(MOST))
+    least, most = (LEAST, MOST) if found.dtype == np.float64 else (LEAST_OF_FLOAT32, MOST_OF_FLOAT32)
+    least, most = (least, most * 2.0**-64) if are_sums else (math.sqrt(least), math.sqrt(most))
     return least < found.item() < most if found.size == 1 else bool(np.all((found > least) & (found < most)))
 
 
@@ -347,6 +428,18 @@ def _usually(usual: Function, always: Function) -> Function:
             always(*given, out=out)
 
     return run
+
+
+def _usually_called(usual: Function, always: Function, signature: Any) -> Function:
+    """Return the same for calls that make new arrays of a signature."""
+    count, dtype = signature.nbytes // signature.itemsize, signature.dtype
+
+    def call(stream: Any, *operands: Any) -> Any:
+        found = usual(stream, *operands)
+        norms = np.ndarray((count,), dtype, found._buffer.memory, found._offset)
+        return found if _are_usual(norms, False) else always(stream, *operands)
+
+    return call
 
 
 def _usually_launched(
@@ -370,6 +463,14 @@ def _parts_in_any_order(loop: Any) -> Iterator[tuple[slice, ...]]:
     *slow, fast, last = loop.shape
     for *slower, along, kept in reduction.slices((*slow, last, fast), ANY_ORDER):
         yield (*slower, kept, along)
+
+
+def _temporary(loop: Any, shape: tuple[int, ...], dtype: np.dtype, offset: int, piece: np.ndarray) -> np.ndarray:
+    """Return memory for computed values of a part of a loop, in the order of its operands' memory."""
+    if loop.neighbours:
+        return np.ndarray(shape, dtype, piece, offset)
+    *slow, fast, last = shape
+    return np.ndarray((*slow, last, fast), dtype, piece, offset).swapaxes(-2, -1)
 
 
 def _kept(part: tuple[slice, ...], axes: tuple[int, ...]) -> tuple[tuple[slice, ...], bool]:
@@ -405,7 +506,7 @@ def _assigns(function: Function) -> bool:
 
 def _whole(node: reduction.Reduce, steps: list[Any], value: int, loop: Any) -> tuple[Function, int] | None:
     """Return ``run(view, out=out)``, which reduces all at once, and the input that it reads; or None."""
-    ufunc, dtype = node.combine.whole, node.dtypes[0]
+    ufunc, dtype = _whole_ufunc(node, loop), node.dtypes[0]
     axes = (*range(loop.kept, len(loop.shape) - 2), len(loop.shape) - 1)
     if ufunc is None:
         return None
@@ -425,6 +526,65 @@ def _whole(node: reduction.Reduce, steps: list[Any], value: int, loop: Any) -> t
     if ufunc in (np.logical_and, np.logical_or) and isinstance(source := _through(steps, value, "tests"), int):
         return (lambda view, *, out: reduce(view, axes, None, out)), source
     return None
+
+
+SHORT, SHORT_PRODUCTS = 32, 12
+"""The elements of a row from which one call for each row, of the sum or of a sum of products, takes the least time."""
+
+
+def _whole_ufunc(node: reduction.Reduce, loop: Any) -> np.ufunc | None:
+    """Return the ufunc that combines a whole array in any order; None if there is none, or parts take less time.
+
+    NumPy multiplies the floats of a row one after the other, and adds those of short rows in a call for each row.
+    """
+    ufunc, is_float = node.combine.whole, node.dtypes[0].kind in "fc"
+    if is_float and loop.neighbours and ufunc in (np.add, np.multiply):
+        return ufunc if ufunc is np.add and loop.shape[-1] >= SHORT else None
+    return ufunc
+
+
+def _products(node: reduction.Reduce, steps: list[Any], value: int, loop: Any) -> tuple[Function, int, int] | None:
+    """Return ``run(x, y, out=out)``, which adds up products of two inputs in any order, and the inputs; or None."""
+    first, second = [steps[factor] for factor in _factors(node, steps, value, loop)] or (None, None)
+    if not isinstance(first, int) or not isinstance(second, int):
+        return None
+    return _sum_of_products(loop), first, second
+
+
+def _factors(node: reduction.Reduce, steps: list[Any], value: int, loop: Any) -> tuple[int, ...]:
+    """Return the two factors of a value whose sum in any order NumPy computes without an array of products; else ()."""
+    step = steps[value]
+    if node.combine is not reduction.COMBINE["add_in_any_order"] or node.dtypes[0].kind != "f":
+        return ()
+    if loop.neighbours and loop.shape[-1] < SHORT_PRODUCTS:
+        return ()
+    return step[2] if isinstance(step, tuple) and step[0] is np.multiply else ()
+
+
+def _sum_of_products(loop: Any) -> Function:
+    """Return ``run(x, y, out=out)``, which adds up real products over the reduced axes of a loop, in any order."""
+    rank = len(loop.shape)
+    if loop.neighbours and rank - 2 == loop.kept:
+        return _dots
+    axes, kept = [*range(rank)], [*range(loop.kept), rank - 2]
+    return lambda x, y, *, out: np.einsum(x, axes, y, axes, kept, out=out)
+
+
+ALONE = 2**13
+"""The elements of a row that is one product of vectors: BLAS shares longer ones among threads of its own."""
+
+
+def _dots(x: np.ndarray, y: np.ndarray, *, out: np.ndarray) -> None:
+    """Compute the dot products of rows of real numbers, in any order."""
+    parts, rest = divmod(x.shape[-1], ALONE)
+    whole = parts * ALONE
+    if not parts:
+        np.vecdot(x, y, out=out)
+        return
+    rows = [each[..., :whole].reshape(*each.shape[:-1], parts, ALONE) for each in (x, y)]
+    np.add.reduce(np.vecdot(*rows), axis=-1, out=out)
+    if rest:
+        np.add(out, np.vecdot(x[..., whole:], y[..., whole:]), out=out)
 
 
 def _are_small_integers(step: Any, count: int) -> bool:

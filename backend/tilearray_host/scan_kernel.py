@@ -1,7 +1,7 @@
 """Expressions with a scan, executed by NumPy in the order that `tilearray.geometry.scan` lays down.
 
 The scanned axis is read in blocks of chunks. A block is new memory with the axes: lanes of a chunk, chunks, kept axes.
-So each step combines whole rows of memory. Where the order has no influence (integers, extremes, truth values), a chunk
+So each step combines whole rows of memory. Where any order will do (integers, extremes, truth values, "any"), a chunk
 is one element, and ``ufunc.accumulate`` does the work.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from tilearray_host import reduction
 from tilearray_host.casts import dtype_named
-from tilearray_host.float_errors import quietly
+from tilearray_host.float_errors import quiet, quietly
 from tilearray_host.memory import allocate
 from tilearray_host.reduction_kernel import Part, needed, slots_of, steps_of
 
@@ -53,7 +53,9 @@ class ScanKernel:
         self.before = needed(self.steps, (self.value,))
         self.after = range(node + 1, len(self.steps))
         self.scan = _Scan(self.steps[node])
-        self.whole = self.scan.integers if _is_of_integers(expression, self.value, self.store) else None
+        self.whole: Callable[[Array, Array], None] | None = None
+        if _is_at_once(expression, self.value, self.store, self.scan):
+            self.whole = self.scan.at_once if self.operands[0][1].kind in "iu" else quiet(self.scan.at_once)
 
     def bind(self, loop: Any) -> Launch:
         """Return the launch of this kernel over a loop: a function of the operands' memory."""
@@ -70,7 +72,7 @@ class ScanKernel:
                 for (dtype, shift, strides), (buffer, offset) in pairs
             ]
             if self.whole is not None:
-                self.whole(arrays[1], out=arrays[0])
+                self.whole(arrays[1], arrays[0])
             else:
                 quietly(self._run, order, along, *arrays)
 
@@ -169,12 +171,17 @@ class ScanKernel:
         return out
 
 
-def _is_of_integers(expression: Any, value: int, store: int) -> bool:
-    """Whether integers are scanned as they are, or cast to the integer dtype of the result, as bools are."""
+def _is_at_once(expression: Any, value: int, store: int, scan: _Scan) -> bool:
+    """Whether one call scans numbers in any order as they are, or cast to the dtype of the result.
+
+    They are integers, bools that become integers, or floats of the dtype of the result.
+    """
     nodes = expression.nodes
     source = nodes[value][1] if nodes[value][0] == "cast" else value
+    if nodes[source][0] != "input" or nodes[store][0] != "part" or not scan.in_any_order:
+        return False
     given, found = [dtype_named(name).kind for name in (expression.inputs[0][1], expression.output_dtypes[0])]
-    return nodes[source][0] == "input" and nodes[store][0] == "part" and given in "biu" and found in "iu"
+    return (given in "biu" and found in "iu") or (source == value and found in "fc" and not scan.is_extreme)
 
 
 def _along(shape: Ints, dtype: np.dtype[Any]) -> Array:
@@ -211,7 +218,9 @@ class _Scan:
     Attributes
     ----------
     in_any_order : bool
-        Whether every order gives the same.
+        Whether every order gives the same, or may be taken.
+    is_extreme : bool
+        Whether the largest or smallest value is taken.
     """
 
     def __init__(self, node: reduction.Reduce) -> None:
@@ -220,13 +229,18 @@ class _Scan:
         assert ufunc is not None
         self._ufunc = ufunc
         self.in_any_order = dtype.kind in node.combine.in_any_order
-        self._is_extreme = ufunc in reduction.EXTREMES
+        self.is_extreme = ufunc in reduction.EXTREMES
         self._by_parts = dtype.kind == "c" and ufunc is np.multiply
-        self._identity = None if self._by_parts or self._is_extreme else self._combine.identity(dtype)
+        self._identity = None if self._by_parts or self.is_extreme else self._combine.identity(dtype)
 
-    def integers(self, x: Array, out: Array) -> None:
-        """Scan the first axis of integers, which give the same in every order."""
-        self._ufunc.accumulate(x, axis=0, dtype=out.dtype, out=out)
+    def at_once(self, x: Array, out: Array) -> None:
+        """Scan the first axis in any order."""
+        if len(x) and x[0].size >= WIDE and x.dtype == out.dtype and x.strides[0] != x.itemsize:
+            out[0] = x[0]
+            for row in range(1, len(x)):
+                self._ufunc(out[row - 1], x[row], out=out[row])
+        else:
+            self._ufunc.accumulate(x, axis=0, dtype=out.dtype, out=out)
 
     def chunks(self, x: Array, last: Array | None) -> Array:
         """Scan lanes and chunks, the first two axes, in place; return the last element of the last chunk."""
@@ -276,7 +290,7 @@ class _Scan:
 
     def into(self, x: Array, y: Array) -> None:
         """Combine x with y, and store the result in y."""
-        if self._by_parts or self._is_extreme:
+        if self._by_parts or self.is_extreme:
             (y[...],) = self._combine.pair([x], [y])
         else:
             self._ufunc(x, y, out=y)
@@ -289,11 +303,11 @@ class _Scan:
             for row in range(1, len(x)):
                 self.into(x[row - 1], x[row])
             return
-        values = x.copy() if self._is_extreme else x
+        values = x.copy() if self.is_extreme else x
         if x[0].size < WIDE or x.strides[0] == x.itemsize:
             self._ufunc.accumulate(x, axis=0, dtype=x.dtype, out=x)
         else:
             for row in range(1, len(x)):
                 self._ufunc(x[row - 1], x[row], out=x[row])
-        if self._is_extreme:
+        if self.is_extreme:
             x[...] = reduction.signed(self._ufunc, x, values, "accumulate", axis=0)

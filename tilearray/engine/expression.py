@@ -69,7 +69,8 @@ size, at_once)``                                   upper half is the place of th
 
 Gathers, searches and reports access memory at computed places, a distance reads no memory, and a guarded element none
 where its condition is false; only the CUDA backend supports them. A reduction
-combines "add", "multiply", "maximum", "minimum", "or", "and" (one value), "maximum_number" and "minimum_number" (one
+combines "add", "multiply", "add_in_any_order", "multiply_in_any_order" (on the host),
+"maximum", "minimum", "or", "and" (one value), "maximum_number" and "minimum_number" (one
 value, and NaN only if there is nothing else), "maximum_of_halves" (a word of the larger magnitudes of two bfloat16
 without signs), or "argmax" and "argmin" (a value and its position). The nodes before it are computed for each element,
 the nodes after it for each result. A scan combines one value; it has a result for each

@@ -154,7 +154,7 @@ def host_kernel(expression: Expression, loop: AnyLoop) -> HostKernel:
         count = loop.segments.total
         return HostKernel(
             f"NumPy {what} in {count} segment{'s' if count > 1 else ''} with {loop.lanes} lanes, or in one call if "
-            f"their order has no influence",
+            f"any order of the elements will do",
             "",
         )
     host: Any = importlib.import_module("tilearray_host.kernel")

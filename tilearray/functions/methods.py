@@ -25,6 +25,7 @@ from tilearray.functions.repeating import repeat
 from tilearray.geometry.shapes import Axes, Axis, ShapeLike, normalize_axis
 from tilearray.interchange import array_interface
 from tilearray.ops import composed, number_parts
+from tilearray.ops.summation_order import SummationOrder
 from tilearray.promotion.storing import Casting, allows_cast
 
 if TYPE_CHECKING:
@@ -46,9 +47,11 @@ class NumPyMethods(ArrayBase):
         keepdims: bool = False,
         initial: Any = None,
         where: Any = None,
+        *,
+        order: SummationOrder = "fixed",
     ) -> Self:
         """Return the sum of elements; see `tilearray.sum`."""
-        return reductions.sum(self, axis, dtype, out, keepdims, initial, where)
+        return reductions.sum(self, axis, dtype, out, keepdims, initial, where, order=order)
 
     def prod(
         self,
@@ -58,9 +61,11 @@ class NumPyMethods(ArrayBase):
         keepdims: bool = False,
         initial: Any = None,
         where: Any = None,
+        *,
+        order: SummationOrder = "fixed",
     ) -> Self:
         """Return the product of elements; see `tilearray.prod`."""
-        return reductions.prod(self, axis, dtype, out, keepdims, initial, where)
+        return reductions.prod(self, axis, dtype, out, keepdims, initial, where, order=order)
 
     def mean(
         self,
@@ -70,9 +75,10 @@ class NumPyMethods(ArrayBase):
         keepdims: bool = False,
         *,
         where: Any = None,
+        order: SummationOrder = "fixed",
     ) -> Self:
         """Return the arithmetic mean; see `tilearray.mean`."""
-        return reductions.mean(self, axis, dtype, out, keepdims, where=where)
+        return reductions.mean(self, axis, dtype, out, keepdims, where=where, order=order)
 
     def var(
         self,
@@ -85,9 +91,12 @@ class NumPyMethods(ArrayBase):
         where: Any = None,
         mean: Any = None,
         correction: float | None = None,
+        order: SummationOrder = "fixed",
     ) -> Self:
         """Return the variance; `ddof` and `correction` mean the same. See `tilearray.var`."""
-        return reductions.var(self, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
+        return reductions.var(
+            self, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction, order=order
+        )
 
     def std(
         self,
@@ -100,9 +109,12 @@ class NumPyMethods(ArrayBase):
         where: Any = None,
         mean: Any = None,
         correction: float | None = None,
+        order: SummationOrder = "fixed",
     ) -> Self:
         """Return the standard deviation; `ddof` and `correction` mean the same. See `tilearray.std`."""
-        return reductions.std(self, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
+        return reductions.std(
+            self, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction, order=order
+        )
 
     def max(
         self, axis: Axes = None, out: Self | None = None, keepdims: bool = False, initial: Any = None, where: Any = None
@@ -132,15 +144,29 @@ class NumPyMethods(ArrayBase):
         """Return the index of the smallest element; see `tilearray.argmin`."""
         return searching.argmin(self, axis, out, keepdims=keepdims)
 
-    def cumsum(self, axis: Axis = None, dtype: DTypeLike | None = None, out: Self | None = None) -> Self:
+    def cumsum(
+        self,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: Self | None = None,
+        *,
+        order: SummationOrder = "fixed",
+    ) -> Self:
         """Return the sums of all elements up to each one; without an axis, of all elements in C order."""
         x, axis = (self.ravel(), 0) if axis is None else (self, axis)
-        return scans.cumulative_sum(x, axis, dtype, out)
+        return scans.cumulative_sum(x, axis, dtype, out, order=order)
 
-    def cumprod(self, axis: Axis = None, dtype: DTypeLike | None = None, out: Self | None = None) -> Self:
+    def cumprod(
+        self,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: Self | None = None,
+        *,
+        order: SummationOrder = "fixed",
+    ) -> Self:
         """Return the products of all elements up to each one; without an axis, of all elements in C order."""
         x, axis = (self.ravel(), 0) if axis is None else (self, axis)
-        return scans.cumulative_prod(x, axis, dtype, out)
+        return scans.cumulative_prod(x, axis, dtype, out, order=order)
 
     def trace(
         self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None, out: Self | None = None

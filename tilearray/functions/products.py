@@ -34,6 +34,7 @@ from tilearray.ops.execute import check_target, execute
 from tilearray.ops.moves import assign
 from tilearray.ops.number_parts import conj
 from tilearray.ops.row import ANY
+from tilearray.ops.summation_order import SummationOrder, order_on
 
 
 def matmul(x1: A | HostData, x2: A | HostData, /, out: A | None = None) -> A:
@@ -130,7 +131,7 @@ def matrix_transpose(x: A | HostData, /) -> A:
     return permute_dims(x, (*range(ndim - 2), ndim - 1, ndim - 2))
 
 
-def vecdot(x1: A | HostData, x2: A | HostData, /, *, axis: int = -1) -> A:
+def vecdot(x1: A | HostData, x2: A | HostData, /, *, axis: int = -1, order: SummationOrder = "fixed") -> A:
     """Return the dot products of vectors: the sum of ``conj(x1) * x2`` along an axis.
 
     Parameters
@@ -139,6 +140,8 @@ def vecdot(x1: A | HostData, x2: A | HostData, /, *, axis: int = -1) -> A:
         Of equal size along `axis`; all other axes broadcast.
     axis : int
         Counted from the last axis: from -N to -1, N the smaller number of axes.
+    order : {"fixed", "any"}
+        The order of additions, as for `sum`.
 
     Returns
     -------
@@ -164,6 +167,7 @@ def vecdot(x1: A | HostData, x2: A | HostData, /, *, axis: int = -1) -> A:
     """
     x1, x2 = all_arrays("vecdot", (x1, x2))
     dtype = _common("vecdot", x1, x2)
+    order = order_on(x1.device, "vecdot", order)
     shapes = x1.shape, x2.shape
     place = as_int(axis, "vecdot", "axis")
     ndim = min(len(shape) for shape in shapes)
@@ -178,14 +182,14 @@ def vecdot(x1: A | HostData, x2: A | HostData, /, *, axis: int = -1) -> A:
             f"write ta.broadcast_to for a vector of one element"
         )
     if shapes[0] == shapes[1]:
-        return _dot(x1, x2, len(shapes[0]) + place, dtype)
+        return _dot(x1, x2, len(shapes[0]) + place, dtype, order)
     shape = broadcast_shapes(*shapes, function="vecdot")
-    return _dot(broadcast_to(x1, shape), broadcast_to(x2, shape), len(shape) + place, dtype)
+    return _dot(broadcast_to(x1, shape), broadcast_to(x2, shape), len(shape) + place, dtype, order)
 
 
-def _dot(x1: A, x2: A, axis: int, dtype: np.dtype) -> A:
+def _dot(x1: A, x2: A, axis: int, dtype: np.dtype, order: SummationOrder = "fixed") -> A:
     """The sum of conj(x1) * x2 of arrays of one shape, in one reduction."""
-    return reduce_arrays("vecdot", (x1, x2), (axis,), dtype, False)
+    return reduce_arrays("vecdot", (x1, x2), (axis,), dtype, False, order)
 
 
 def matvec(x1: A | HostData, x2: A | HostData, /) -> A:

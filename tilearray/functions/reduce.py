@@ -17,11 +17,13 @@ from tilearray.engine.operation import Operation, typed_scalar
 from tilearray.engine.plan import Key
 from tilearray.engine.signature import ArrayBase, new_array, signature_of
 from tilearray.errors import WriteError
+from tilearray.functions.manipulation import broadcast_to
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.shapes import reduced_shape
 from tilearray.geometry.strides import broadcast_strides
 from tilearray.ops.execute import fill
-from tilearray.ops.reduction import Reduction, reduction_of
+from tilearray.ops.reduction import Reduction, measured_in, reduction_of
+from tilearray.ops.summation_order import SummationOrder
 from tilearray.promotion.scalars import Number
 
 FLOAT64 = np.dtype(np.float64)
@@ -33,8 +35,9 @@ NONE: dict[str, Any] = {
 """The reductions of no elements."""
 
 
-Words = tuple[str, Any, Any]
-"""How a call asks for a reduction: its function, `axis` and `keepdims`, without other options."""
+Words = tuple[Any, ...]
+"""How a call asks for a reduction: its function, `axis`, `keepdims`, and `order` if it has one, without other options.
+"""
 COUNTED = frozenset({"mean", "var", "std"})
 """The reductions that take the number of elements; without a correction it is the divisor of a variance."""
 
@@ -51,7 +54,7 @@ def again(words: Words | None, x: Any) -> Any:
         plan = state.plans[words][x._signature]
     except (KeyError, AttributeError, TypeError):  # not planned, not an Array, or keepdims is not hashable
         return None
-    name, axis, _ = words
+    name, axis = words[:2]
     if name not in COUNTED:
         return plan.call(state.stream, x)
     layout = x._signature.layout
@@ -81,6 +84,7 @@ def reduce(
     dtype: np.dtype,
     keepdims: bool,
     *numbers: float,
+    order: SummationOrder = "fixed",
     words: Words | None = None,
 ) -> A:
     """Return a reduction of `x` over axes, as a new array of a dtype.
@@ -99,6 +103,8 @@ def reduce(
         Whether the result keeps the axes, with size 1.
     numbers : float
         The operands after the arrays: the number of elements of a mean, for example.
+    order : {"fixed", "any"}
+        As the device has it (`tilearray.ops.summation_order`).
     words : Words, optional
         `again` finds the plan under these words.
 
@@ -112,22 +118,30 @@ def reduce(
     shape = layout.shape
     if not layout.size and not all(shape[axis] for axis in axes):
         return _of_nothing(function, x, axes, dtype, keepdims, numbers)
-    operation = reduction_of(function, dtype, axes, keepdims)
-    arrays = (x, _first(x, axes)) if function in ("var", "std") else (x,)
+    operation = reduction_of(function, dtype, axes, keepdims, order)
+    arrays = (x, _middle(x, axes, dtype, numbers[0], order)) if function in ("var", "std") else (x,)
     keys: list[Key] = [*[array._signature for array in arrays], *[typed_scalar(FLOAT64) for _ in numbers]]
     found = run(operation, keys, (*arrays, *numbers), None, refuse)
-    if words is not None:
+    if words is not None and (order == "fixed" or len(arrays) == 1):
         _remember(words, x, operation, keys)
     return found
 
 
-def reduce_from(function: str, x: A, axes: tuple[int, ...], dtype: np.dtype, keepdims: bool, initial: Number) -> A:
+def reduce_from(
+    function: str,
+    x: A,
+    axes: tuple[int, ...],
+    dtype: np.dtype,
+    keepdims: bool,
+    initial: Number,
+    order: SummationOrder = "fixed",
+) -> A:
     """Return a reduction of `x` and of a number, which counts as one more element of every result.
 
     Parameters
     ----------
     function : {"sum", "prod", "max", "min"}
-    x, axes, dtype, keepdims
+    x, axes, dtype, keepdims, order
         As for `reduce`.
     initial : bool, int, float or complex
         It is rounded to `dtype`; then the result is rounded once.
@@ -140,11 +154,18 @@ def reduce_from(function: str, x: A, axes: tuple[int, ...], dtype: np.dtype, kee
     """
     if not math.prod([x.shape[axis] for axis in axes]):
         return _filled(x, axes, dtype, keepdims, initial, function)
-    operation = reduction_of(f"{function}_from", dtype, axes, keepdims)
+    operation = reduction_of(f"{function}_from", dtype, axes, keepdims, order)
     return run(operation, [x._signature, typed_scalar(dtype)], (x, initial), None, refuse)
 
 
-def reduce_arrays(function: str, arrays: Sequence[A], axes: tuple[int, ...], dtype: np.dtype, keepdims: bool) -> A:
+def reduce_arrays(
+    function: str,
+    arrays: Sequence[A],
+    axes: tuple[int, ...],
+    dtype: np.dtype,
+    keepdims: bool,
+    order: SummationOrder = "fixed",
+) -> A:
     """Return a reduction of several arrays, which broadcast to the shape of the first one.
 
     Examples
@@ -157,7 +178,8 @@ def reduce_arrays(function: str, arrays: Sequence[A], axes: tuple[int, ...], dty
     first = arrays[0]
     if not math.prod([first.shape[axis] for axis in axes]):
         return _of_nothing(function, first, axes, dtype, keepdims, ())
-    return run(reduction_of(function, dtype, axes, keepdims), [x._signature for x in arrays], arrays, None, refuse)
+    operation = reduction_of(function, dtype, axes, keepdims, order)
+    return run(operation, [x._signature for x in arrays], arrays, None, refuse)
 
 
 def run_rows(operation: Reduction, x: A, words: Words | None) -> A:
@@ -192,6 +214,14 @@ def _first(x: A, axes: tuple[int, ...]) -> A:
     layout = x._signature.layout
     shape = reduced_shape(layout.shape, axes, True)
     return x._view(Layout(layout.shape, broadcast_strides(shape, layout.strides, layout.shape)))
+
+
+def _middle(x: A, axes: tuple[int, ...], dtype: np.dtype, count: float, order: SummationOrder) -> A:
+    """Return what a variance of a dtype measures distances from: the first elements, or the mean in any order."""
+    if order == "fixed":
+        return _first(x, axes)
+    mean = reduce("mean", x, axes, measured_in(x.dtype, dtype, order), True, count, order=order)
+    return broadcast_to(mean, x.shape)
 
 
 def refuse(operation: Operation, operands: Any, out: ArrayBase) -> Any:

@@ -33,6 +33,7 @@ from tilearray.ops.execute import fill
 from tilearray.ops.options import checked_flag
 from tilearray.ops.promotion_methods import REAL_PART
 from tilearray.ops.row import ANY, REAL
+from tilearray.ops.summation_order import SummationOrder, order_on
 from tilearray.promotion.scalars import Number, classify
 
 Axis = int | Sequence[int] | None
@@ -47,6 +48,8 @@ def sum(
     keepdims: bool = False,
     initial: Any = None,
     where: Any = None,
+    *,
+    order: SummationOrder = "fixed",
 ) -> A:
     """Return the sum of elements; the sum of no elements is 0.
 
@@ -67,11 +70,17 @@ def sum(
         Counts as one more element of every sum.
     where : bool Array, optional
         Which elements count; it broadcasts to the shape of `x`. None keeps all.
+    order : {"fixed", "any"}
+        "fixed": float32 and float64 are added in float64, in an order that shape, strides and dtype give, so every
+        device gives the same bits. "any": the host adds as NumPy does, in the dtype of the result (narrower floats in
+        float32), which is faster; a GPU takes the fixed order.
 
     Raises
     ------
     ShapeError
         If `x` has no such axis, or an axis occurs twice.
+    OperandError
+        If `order` is another word.
 
     Examples
     --------
@@ -79,11 +88,12 @@ def sum(
     >>> ta.sum(ta.asarray([[1, 2], [3, 4]], dtype="uint8"), axis=0)
     Array([4, 6], dtype=uint64, device='cpu')
     """
-    words = ("sum", axis, keepdims) if dtype is None and out is None and initial is None and where is None else None
+    is_usual = dtype is None and out is None and initial is None and where is None
+    words = ("sum", axis, keepdims, order) if is_usual else None
     known = again(words, x)
     if known is not None:
         return known
-    return _folded("sum", 0, words, x, axis, dtype, out, keepdims, initial, where)
+    return _folded("sum", 0, words, x, axis, dtype, out, keepdims, initial, where, order)
 
 
 def prod(
@@ -95,6 +105,8 @@ def prod(
     keepdims: bool = False,
     initial: Any = None,
     where: Any = None,
+    *,
+    order: SummationOrder = "fixed",
 ) -> A:
     """Return the product of elements; the product of no elements is 1.
 
@@ -106,11 +118,12 @@ def prod(
     >>> ta.prod(ta.asarray([2.5, 2.0]))
     Array(5., dtype=float32, device='cpu')
     """
-    words = ("prod", axis, keepdims) if dtype is None and out is None and initial is None and where is None else None
+    is_usual = dtype is None and out is None and initial is None and where is None
+    words = ("prod", axis, keepdims, order) if is_usual else None
     known = again(words, x)
     if known is not None:
         return known
-    return _folded("prod", 1, words, x, axis, dtype, out, keepdims, initial, where)
+    return _folded("prod", 1, words, x, axis, dtype, out, keepdims, initial, where, order)
 
 
 def max(
@@ -194,6 +207,7 @@ def mean(
     keepdims: bool = False,
     *,
     where: Any = None,
+    order: SummationOrder = "fixed",
 ) -> A:
     """Return the arithmetic mean; the mean of no elements is NaN.
 
@@ -211,6 +225,8 @@ def mean(
         Whether the result keeps the axes, with size 1.
     where : bool Array, optional
         Which elements count; it broadcasts to the shape of `x`. None keeps all.
+    order : {"fixed", "any"}
+        The order of additions, as for `sum`.
 
     Raises
     ------
@@ -223,7 +239,7 @@ def mean(
     >>> ta.mean(ta.asarray([1, 2, 4, 8]))
     Array(3.75, dtype=float32, device='cpu')
     """
-    words = ("mean", axis, keepdims) if dtype is None and out is None and where is None else None
+    words = ("mean", axis, keepdims, order) if dtype is None and out is None and where is None else None
     known = again(words, x)
     if known is not None:
         return known
@@ -231,11 +247,12 @@ def mean(
     x = as_array("mean", x)
     axes = reduced_axes("mean", x, axis)
     target = _mean_dtype("mean", x, dtype)
+    order = order_on(x.device, "mean", order)
     mask = mask_of("mean", x, where)
     if mask is None:
-        found = reduce("mean", x, axes, target, keepdims, _count(x, axes), words=words)
+        found = reduce("mean", x, axes, target, keepdims, _count(x, axes), order=order, words=words)
     else:
-        found = astype(_masked_mean(x, mask, axes, keepdims), target)
+        found = astype(_masked_mean(x, mask, axes, keepdims, order), target)
     return finished("mean", found, out)
 
 
@@ -251,6 +268,7 @@ def var(
     correction: float | None = None,
     where: Any = None,
     mean: Any = None,
+    order: SummationOrder = "fixed",
 ) -> A:
     """Return the variance: the mean square of the distances from the mean.
 
@@ -277,6 +295,9 @@ def var(
     mean : Array, optional
         The mean if it is known, of a shape that broadcasts to that of `x`, as with ``keepdims=True``. The result has
         the float of the common dtype.
+    order : {"fixed", "any"}
+        The order of additions, as for `sum`. "fixed": one pass adds up the distances from the first element, and their
+        squares. "any": the host takes the mean first, and then adds up the squares of the distances from it, as NumPy.
 
     Raises
     ------
@@ -293,7 +314,7 @@ def var(
     >>> ta.var(ta.asarray([1.0, 2.0, 3.0]), correction=1)
     Array(1., dtype=float32, device='cpu')
     """
-    return _spread_of("var", x, axis, dtype, out, ddof, keepdims, correction, where, mean)
+    return _spread_of("var", x, axis, dtype, out, ddof, keepdims, correction, where, mean, order)
 
 
 def std(
@@ -308,6 +329,7 @@ def std(
     correction: float | None = None,
     where: Any = None,
     mean: Any = None,
+    order: SummationOrder = "fixed",
 ) -> A:
     """Return the standard deviation, the square root of `var`. Parameters and errors are those of `var`.
 
@@ -317,7 +339,7 @@ def std(
     >>> ta.std(ta.asarray([[1.0, 5.0], [2.0, 2.0]]), axis=1).tolist()
     [2.0, 0.0]
     """
-    return _spread_of("std", x, axis, dtype, out, ddof, keepdims, correction, where, mean)
+    return _spread_of("std", x, axis, dtype, out, ddof, keepdims, correction, where, mean, order)
 
 
 def all(x: A | HostData, /, axis: Axis = None, out: A | None = None, keepdims: bool = False, *, where: Any = None) -> A:
@@ -405,17 +427,19 @@ def _folded(
     keepdims: Any,
     initial: Any,
     where: Any,
+    order: Any,
 ) -> Any:
     """A sum or a product. `nothing` stands for elements that do not count."""
     keepdims = checked_flag(name, "keepdims", keepdims)
     x = as_array(name, given)
     axes = reduced_axes(name, x, axis)
     target = sum_dtype(name, x, dtype)
+    order = order_on(x.device, name, order)
     kept = masked(x, mask_of(name, x, where), nothing)
     if initial is None:
-        return finished(name, reduce(name, kept, axes, target, keepdims, words=words), out)
+        return finished(name, reduce(name, kept, axes, target, keepdims, order=order, words=words), out)
     start = initial_number(name, initial, target)
-    return finished(name, reduce_from(name, kept, axes, target, keepdims, start), out)
+    return finished(name, reduce_from(name, kept, axes, target, keepdims, start, order), out)
 
 
 def _chosen(
@@ -442,10 +466,11 @@ def _spread_of(
     correction: Any,
     where: Any,
     mean: Any,
+    order: Any,
 ) -> Any:
     """The variance, or its square root."""
     is_usual = dtype is None and out is None and correction is None and where is None and mean is None
-    words = (name, axis, keepdims) if is_usual and ddof.__class__ in (int, float) and not ddof else None
+    words = (name, axis, keepdims, order) if is_usual and ddof.__class__ in (int, float) and not ddof else None
     known = again(words, given)
     if known is not None:
         return known
@@ -454,11 +479,12 @@ def _spread_of(
     middle = None if mean is None else _given_mean(name, x, mean)
     typed = (x,) if middle is None or classify(mean) is not None else (x, middle)
     axes, target, correction = _spread(name, typed, axis, dtype, ddof, correction)
+    order = order_on(x.device, name, order)
     mask = mask_of(name, x, where)
     if mask is None and middle is None:
-        found = reduce(name, x, axes, target, keepdims, *_divisors(x, axes, correction), words=words)
+        found = reduce(name, x, axes, target, keepdims, *_divisors(x, axes, correction), order=order, words=words)
     else:
-        variance = _variance_about(x, mask, middle, axes, correction, keepdims)
+        variance = _variance_about(x, mask, middle, axes, correction, keepdims, order)
         found = astype(flat_at_zero(sqrt, variance) if name == "std" else variance, target)
     return finished(name, found, out)
 
@@ -573,10 +599,10 @@ def _wide(x: ArrayBase) -> np.dtype:
     return dtypes.complex128 if dtypes.info(x.dtype).kind == "complex" else dtypes.float64
 
 
-def _masked_mean(x: ArrayBase, mask: ArrayBase, axes: tuple[int, ...], keepdims: bool) -> Any:
+def _masked_mean(x: ArrayBase, mask: ArrayBase, axes: tuple[int, ...], keepdims: bool, order: SummationOrder) -> Any:
     """The mean of the elements that a mask keeps, in float64 or complex128."""
     wide = _wide(x)
-    total = sum(masked(x, mask, 0), axes, wide, keepdims=keepdims)
+    total = sum(masked(x, mask, 0), axes, wide, keepdims=keepdims, order=order)
     return divide(total, astype(count_nonzero(mask, axes, keepdims=keepdims), wide))
 
 
@@ -604,12 +630,13 @@ def _variance_about(
     axes: tuple[int, ...],
     correction: float,
     keepdims: bool,
+    order: SummationOrder,
 ) -> Any:
     """The variance in float64 of the elements that a mask keeps, about a mean that may be given; None keeps all."""
     kept: Any = fill(new_like(x, (), dtypes.bool_), True, "var") if mask is None else mask
-    about = _masked_mean(x, kept, axes, True) if middle is None else astype(middle, _wide(x), copy=False)
+    about = _masked_mean(x, kept, axes, True, order) if middle is None else astype(middle, _wide(x), copy=False)
     operands = (x, broadcast_to(kept, x.shape), broadcast_to(about, x.shape))
-    total = reduce_arrays("squares", operands, axes, dtypes.float64, keepdims)
+    total = reduce_arrays("squares", operands, axes, dtypes.float64, keepdims, order)
     if mask is None:
         return divide(total, _divisors(x, axes, correction)[1])
     divisor = subtract(astype(count_nonzero(mask, axes, keepdims=keepdims), dtypes.float64), float(correction))

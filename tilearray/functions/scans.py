@@ -24,6 +24,7 @@ from tilearray.ops.execute import fill
 from tilearray.ops.options import checked_flag
 from tilearray.ops.row import ANY
 from tilearray.ops.scan import scan_of
+from tilearray.ops.summation_order import SummationOrder, order_on
 from tilearray.promotion.scalars import Number, classify
 
 
@@ -35,6 +36,7 @@ def cumulative_sum(
     out: A | None = None,
     *,
     include_initial: bool = False,
+    order: SummationOrder = "fixed",
 ) -> A:
     """Return the sums of all elements up to each one along an axis.
 
@@ -42,7 +44,7 @@ def cumulative_sum(
     ----------
     x : Array
         Of any kind but the storage dtypes. float32 and float64 are accumulated in float64, narrower floats in float32,
-        and each result is rounded once. `tilearray.geometry.scan` has the order, which is that of all devices.
+        and each result is rounded once. `tilearray.geometry.scan` has the fixed order, which is that of all devices.
     axis : int, optional
         Needed unless `x` is 1-d.
     dtype : dtype or name, optional
@@ -51,6 +53,8 @@ def cumulative_sum(
         Takes the result, which it must have the shape of; it is returned.
     include_initial : bool
         Whether the result starts with a 0; the axis is then longer by 1.
+    order : {"fixed", "any"}
+        The order of additions, as for `sum`: with "any" the host adds one element after the other, as NumPy does.
 
     Raises
     ------
@@ -67,7 +71,7 @@ def cumulative_sum(
     x = as_array("cumulative_sum", x)
     axis = _scanned_axis("cumulative_sum", x, axis)
     wanted, initial = sum_dtype("cumulative_sum", x, dtype), 0 if include_initial else None
-    found = scan("cumulative_sum", "add", x, axis, wanted, initial)
+    found = scan("cumulative_sum", "add", x, axis, wanted, initial, order_on(x.device, "cumulative_sum", order))
     return finished("cumulative_sum", found, out)
 
 
@@ -79,6 +83,7 @@ def cumulative_prod(
     out: A | None = None,
     *,
     include_initial: bool = False,
+    order: SummationOrder = "fixed",
 ) -> A:
     """Return the products of all elements up to each one along an axis; the initial value is 1.
 
@@ -94,11 +99,19 @@ def cumulative_prod(
     x = as_array("cumulative_prod", x)
     axis = _scanned_axis("cumulative_prod", x, axis)
     wanted, initial = sum_dtype("cumulative_prod", x, dtype), 1 if include_initial else None
-    found = scan("cumulative_prod", "multiply", x, axis, wanted, initial)
+    found = scan("cumulative_prod", "multiply", x, axis, wanted, initial, order_on(x.device, "cumulative_prod", order))
     return finished("cumulative_prod", found, out)
 
 
-def scan(function: str, how: str, x: A, axis: int, dtype: np.dtype, initial: Number | None = None) -> A:
+def scan(
+    function: str,
+    how: str,
+    x: A,
+    axis: int,
+    dtype: np.dtype,
+    initial: Number | None = None,
+    order: SummationOrder = "fixed",
+) -> A:
     """Return a scan of `x` along an axis, as a new array of a dtype.
 
     Parameters
@@ -114,6 +127,8 @@ def scan(function: str, how: str, x: A, axis: int, dtype: np.dtype, initial: Num
         The dtype of the result.
     initial : number, optional
         The first element of the result, which is then longer by 1. It changes no other element.
+    order : {"fixed", "any"}
+        As the device has it (`tilearray.ops.summation_order`).
 
     Examples
     --------
@@ -121,7 +136,7 @@ def scan(function: str, how: str, x: A, axis: int, dtype: np.dtype, initial: Num
     >>> scan("cumsum", "add", ta.asarray([1, 2, 3]), 0, ta.int64, 0)
     Array([0, 1, 3, 6], dtype=int64, device='cpu')
     """
-    operation = scan_of(function, how, dtype, axis, initial is not None)
+    operation = scan_of(function, how, dtype, axis, initial is not None, order)
     found = run(operation, [x._signature], (x,), None, _refuse)
     if initial is not None and found.size:
         first = (*[slice(None)] * axis, slice(0, 1))

@@ -27,11 +27,11 @@ from tilearray.geometry.shapes import reduced_shape
 from tilearray.ops.arithmetic import clamp
 from tilearray.ops.execute import fill
 from tilearray.ops.options import checked_flag
-from tilearray.ops.reduction import accumulator
 from tilearray.ops.row import REAL
+from tilearray.ops.summation_order import SummationOrder, accumulator, order_on
 
 
-def logsumexp(x: A | HostData, /, axis: Axis = None, keepdims: bool = False) -> A:
+def logsumexp(x: A | HostData, /, axis: Axis = None, keepdims: bool = False, *, order: SummationOrder = "fixed") -> A:
     """Return the logarithm of the sum of exponentials, without overflow; of no elements it is -infinity.
 
     Parameters
@@ -42,6 +42,8 @@ def logsumexp(x: A | HostData, /, axis: Axis = None, keepdims: bool = False) -> 
         The axes to reduce; None reduces all.
     keepdims : bool
         Whether the result keeps the axes, with size 1.
+    order : {"fixed", "any"}
+        The order of additions, as for `sum`.
 
     Returns
     -------
@@ -61,19 +63,21 @@ def logsumexp(x: A | HostData, /, axis: Axis = None, keepdims: bool = False) -> 
     >>> ta.logsumexp(ta.asarray([1000.0, -1000.0]))
     Array(1000., dtype=float32, device='cpu')
     """
-    words = ("logsumexp", axis, keepdims)
+    words = ("logsumexp", axis, keepdims, order)
     known = again(words, x)
     if known is not None:
         return known
     keepdims = checked_flag("logsumexp", "keepdims", keepdims)
     given, axes = _floats("logsumexp", x, axis)
+    order = order_on(given.device, "logsumexp", order)
     if given.size:
-        whole = _in_one_launch("logsumexp", given, axes, keepdims, words)
+        whole = _in_one_launch("logsumexp", given, axes, keepdims, words, order)
         if whole is not None:
             return whole
         largest = _finite(given, axes)
-        logs = reduce_arrays("log_of_exponentials", (given, largest), axes, accumulator(given.dtype), True)
-        found = run_fixed(_formulas().rest_of("logsumexp", given.dtype), (largest, logs), None)
+        wide = accumulator(given.dtype, order)
+        logs = reduce_arrays("log_of_exponentials", (given, largest), axes, wide, True, order)
+        found = run_fixed(_formulas().rest_of("logsumexp", given.dtype, order), (largest, logs), None)
     else:
         found = fill(new_like(given, reduced_shape(given.shape, axes, True)), -math.inf, "logsumexp")
     return found if keepdims else squeeze(found, axis=axes)
@@ -139,14 +143,16 @@ def _shares(function: str, x: Any, axis: Axis) -> Any:
     return run_fixed(_formulas().rest_of(function, x.dtype), (x, largest, total), None)
 
 
-def _in_one_launch(function: str, x: A, axes: tuple[int, ...], keepdims: bool, words: Words) -> A | None:
+def _in_one_launch(
+    function: str, x: A, axes: tuple[int, ...], keepdims: bool, words: Words, order: SummationOrder = "fixed"
+) -> A | None:
     """Return the function of floats if one launch does it, else None."""
     device = x.device
     backend = device.backend
     held = backend.holds_rows and is_held(x._signature.layout, axes, x.dtype.itemsize, backend.most_members)
     if not held and device.functions is None:
         return None
-    return run_rows(_formulas().row_function_of(function, x.dtype, axes, keepdims), x, words)
+    return run_rows(_formulas().row_function_of(function, x.dtype, axes, keepdims, order), x, words)
 
 
 def _formulas() -> Any:

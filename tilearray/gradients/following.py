@@ -107,7 +107,7 @@ def _run(operation: Operation, keys: Sequence[Key], operands: list[Any], out: An
         if isinstance(operation, RowFunction):
             axes, keepdims = operation.reduced.axes, operation.reduced.keepdims
             if operation.name == "logsumexp":
-                return logsumexp(operands[0], axes, keepdims)
+                return logsumexp(operands[0], axes, keepdims, order=operation.order)
             return (softmax if operation.name == "softmax" else log_softmax)(operands[0], axes)
     mine: list[Key] = [
         each._signature if isinstance(each, ArrayBase) else key for each, key in zip(operands, keys, strict=True)

@@ -25,6 +25,7 @@ from tilearray.ops.elementary import exp
 from tilearray.ops.moves import Storing
 from tilearray.ops.number_parts import conj, isnan, sign
 from tilearray.ops.row import Row
+from tilearray.ops.summation_order import SummationOrder
 
 Pullback = Callable[[Sequence[Any], Sequence[bool]], Sequence[Any]]
 """``pull(cotangents of the results, which operands are wanted)``: for each operand an array, or a number for 0.
@@ -54,6 +55,11 @@ class Call:
         self.operands = operands
         self.out = out
         self.active = active
+
+    @property
+    def order(self) -> SummationOrder:
+        """The order in which the reduction or the scan combines elements."""
+        return self.operation.order
 
     @property
     def axes(self) -> tuple[int, ...]:
@@ -174,18 +180,19 @@ def _product(call: Call, g: Any) -> list[Any]:
     order = (*rest, *call.axes)
     kept = tuple([x.shape[axis] for axis in rest])
     rows = reshape(permute_dims(x, order), (*kept, -1))
-    others = _before(rows) * _before(rows, turned=True)
+    others = _before(rows, call.order) * _before(rows, call.order, turned=True)
     back = tuple([order.index(axis) for axis in range(x.ndim)])
     spread = permute_dims(reshape(others, tuple([x.shape[axis] for axis in order])), back)
     g = g * call.operands[1] if call.operation.name == "prod_from" else g
     return [call.over(g) * _conj(spread)]
 
 
-def _before(rows: Any, turned: bool = False) -> Any:
+def _before(rows: Any, order: SummationOrder, turned: bool = False) -> Any:
     """For each element the product of those before it along the last axis, or of those after it."""
     if turned:
-        return flip(_before(flip(rows, axis=-1)), axis=-1)
-    return get(cumulative_prod(rows, axis=-1, dtype=rows.dtype, include_initial=True), (..., slice(None, -1)))
+        return flip(_before(flip(rows, axis=-1), order), axis=-1)
+    products = cumulative_prod(rows, axis=-1, dtype=rows.dtype, include_initial=True, order=order)
+    return get(products, (..., slice(None, -1)))
 
 
 def _conj(x: Any) -> Any:
@@ -194,7 +201,7 @@ def _conj(x: Any) -> Any:
 
 def _variance(call: Call, g: Any) -> list[Any]:
     x, _, _, divisor = call.operands
-    distance = x - mean(x, axis=call.axes, keepdims=True)
+    distance = x - mean(x, axis=call.axes, keepdims=True, order=call.order)
     return [call.over(g) * (2.0 / divisor) * distance, 0]
 
 
@@ -202,7 +209,7 @@ def _deviation(call: Call, g: Any) -> list[Any]:
     x, _, _, divisor = call.operands
     out = call.out
     slope = _over(g, out * divisor)
-    return [call.over(slope) * (x - mean(x, axis=call.axes, keepdims=True)), 0]
+    return [call.over(slope) * (x - mean(x, axis=call.axes, keepdims=True, order=call.order)), 0]
 
 
 def _squares(call: Call, g: Any) -> list[Any]:
@@ -276,20 +283,19 @@ def _scan(call: Call, g: Any) -> list[Any]:
     if operation.scanned.initial:
         g = get(g, (*[slice(None)] * axis, slice(1, None)))
     if operation.how == "add":
-        return [_summed_from(g, axis)]
+        return [_summed_from(g, axis, call.order)]
     if operation.how != "multiply":
         raise GradientError(
             f"vjp: {operation.name} has no derivative; write it outside of the function, or of its values only"
         )
-    before = get(
-        cumulative_prod(x, axis=axis, dtype=x.dtype, include_initial=True), (*[slice(None)] * axis, slice(None, -1))
-    )
+    products = cumulative_prod(x, axis=axis, dtype=x.dtype, include_initial=True, order=call.order)
+    before = get(products, (*[slice(None)] * axis, slice(None, -1)))
     return [_conj(before) * _recurrence(g, _conj(x), axis)]
 
 
-def _summed_from(g: Any, axis: int) -> Any:
+def _summed_from(g: Any, axis: int, order: SummationOrder) -> Any:
     """For each element the sum of those from it to the end."""
-    return flip(cumulative_sum(flip(g, axis=axis), axis=axis, dtype=g.dtype), axis=axis)
+    return flip(cumulative_sum(flip(g, axis=axis), axis=axis, dtype=g.dtype, order=order), axis=axis)
 
 
 def _recurrence(g: Any, x: Any, axis: int) -> Any:

@@ -25,6 +25,7 @@ from tilearray.linalg.operands import check_matrices, check_square, computed, fl
 from tilearray.ops.arithmetic import abs, float_power
 from tilearray.ops.options import checked_flag
 from tilearray.ops.promotion_methods import REAL_PART
+from tilearray.ops.summation_order import SummationOrder, order_on
 
 Axes = int | tuple[int, ...]
 Order = int | float | str
@@ -35,7 +36,15 @@ _SMALLEST_OF: Final = {-1: (-1,), -math.inf: (-2,), -2: (-2, -1)}
 """
 
 
-def vector_norm(x: A, /, *, axis: Axes | None = None, keepdims: bool = False, ord: int | float = 2) -> A:
+def vector_norm(
+    x: A,
+    /,
+    *,
+    axis: Axes | None = None,
+    keepdims: bool = False,
+    ord: int | float = 2,
+    order: SummationOrder = "fixed",
+) -> A:
     """Return the norms of vectors.
 
     Parameters
@@ -48,6 +57,8 @@ def vector_norm(x: A, /, *, axis: Axes | None = None, keepdims: bool = False, or
     ord : int or float
         2: the Euclidean norm. 1: the sum of the absolute values. infinity and -infinity: the largest and the smallest
         absolute value. 0: the number of elements other than 0. Any other p: ``sum(abs(x) ** p) ** (1 / p)``.
+    order : {"fixed", "any"}
+        The order of additions, as for `sum`. The Euclidean norm neither overflows nor underflows in any order.
 
     Returns
     -------
@@ -65,13 +76,23 @@ def vector_norm(x: A, /, *, axis: Axes | None = None, keepdims: bool = False, or
     >>> ta.linalg.vector_norm(ta.asarray([[3.0, 4.0], [6.0, 8.0]]), axis=1)
     Array([ 5., 10.], dtype=float32, device='cpu')
     """
-    words = (f"vector_norm {ord}", axis, keepdims) if ord.__class__ is int and keepdims.__class__ is bool else None
+    is_usual = ord.__class__ is int and keepdims.__class__ is bool
+    words = (f"vector_norm {ord}", axis, keepdims, order) if is_usual else None
     known = again(words, x)
-    return _vector_norm("linalg.vector_norm", x, ord, axis, keepdims, words) if known is None else known
+    return _vector_norm("linalg.vector_norm", x, ord, axis, keepdims, words, order) if known is None else known
 
 
-def _vector_norm(name: str, x: A | HostData, ord: Any, axis: Any, keepdims: Any, words: Words | None = None) -> A:
+def _vector_norm(
+    name: str,
+    x: A | HostData,
+    ord: Any,
+    axis: Any,
+    keepdims: Any,
+    words: Words | None = None,
+    order: SummationOrder = "fixed",
+) -> A:
     x = as_array(name, x)
+    order = order_on(x.device, name, order)
     dtype, axes = float_dtype(name, x), reduced_axes(name, x, axis)
     if isinstance(ord, str) or not isinstance(ord, (int, float)):
         raise ShapeError(
@@ -80,15 +101,21 @@ def _vector_norm(name: str, x: A | HostData, ord: Any, axis: Any, keepdims: Any,
     if ord == -math.inf:
         _check_elements(name, x, axes)
     keepdims = checked_flag(name, "keepdims", keepdims)
-    return _computed(x, axes, keepdims, ord, REAL_PART.get(dtype, dtype), words)
+    return _computed(x, axes, keepdims, ord, REAL_PART.get(dtype, dtype), words, order)
 
 
 def _computed(
-    x: A, axes: tuple[int, ...], keepdims: bool, ord: float, real: np.dtype, words: Words | None = None
+    x: A,
+    axes: tuple[int, ...],
+    keepdims: bool,
+    ord: float,
+    real: np.dtype,
+    words: Words | None = None,
+    order: SummationOrder = "fixed",
 ) -> Any:
     """The norms of vectors as reductions, rounded once to a real dtype; `words` asked for them."""
     if ord in (1, 2):
-        return reduce("sizes" if ord == 1 else "norm", x, axes, real, keepdims, words=words)
+        return reduce("sizes" if ord == 1 else "norm", x, axes, real, keepdims, order=order, words=words)
     if ord == 0:
         return astype(count_nonzero(x, axes, keepdims=keepdims), real)
     sizes: Any = abs(astype(x, real, copy=False) if dtypes.info(x.dtype).kind != "complex" else x)
@@ -96,7 +123,7 @@ def _computed(
         if ord > 0 and not all(sizes.shape[axis] for axis in axes):
             return max(sizes, axes, keepdims=keepdims, initial=0)
         return reduce("max" if ord > 0 else "min", sizes, axes, sizes.dtype, keepdims)
-    total = sum(_power(sizes, float(ord)), axes, keepdims=keepdims)
+    total = sum(_power(sizes, float(ord)), axes, keepdims=keepdims, order=order)
     return astype(_power(total, 1 / ord), real)
 
 

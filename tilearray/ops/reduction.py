@@ -31,10 +31,13 @@ Of equal zeros, max takes 0.0 and min takes -0.0, as IEEE 754-2019 has it.
 `norm` is the Euclidean norm, and `sizes` the sum of absolute values. The square of a float64 may be beyond float64: so
 their norm adds up three sums of squares, of the numbers and of their multiples by 2**-600 and by 2**600.
 
-`tilearray.geometry.reduction` says in which order. A sum of n float32 or float64 numbers in float64 has an error of at
-most ``(k + 2 * log2(n)) * 2**-53 * sum(abs(x))``, where a lane adds k numbers in a row, and is then rounded to its
-dtype. A variance is ``(sum(d * d) - sum(d)**2 / n) / (n - correction)`` of the distances d from the first element: one
-pass over memory, and without cancellation unless the first element lies many standard deviations from the mean.
+With ``order="any"`` the accumulators are those of `tilearray.ops.summation_order`; var and std take the distances from
+the mean, and the norm of float32 adds up squares in both dtypes and takes those of float64 where float32 does not do.
+
+`tilearray.geometry.reduction` has the fixed order. In it a sum of n float32 or float64 numbers in float64 has an error
+of at most ``(k + 2 * log2(n)) * 2**-53 * sum(abs(x))``, where a lane adds k numbers in a row, and is then rounded to
+its dtype. A variance is ``(sum(d * d) - sum(d)**2 / n) / (n - correction)`` of the distances d from the first element:
+one pass over memory, and without cancellation unless the first element lies many standard deviations from the mean.
 """
 
 from __future__ import annotations
@@ -50,7 +53,9 @@ from tilearray import dtypes
 from tilearray.engine.expression import Expression, ExpressionBuilder
 from tilearray.engine.operation import FixedResult, OperandType, Reduced
 from tilearray.ops import arithmetic, elementary
+from tilearray.ops.promotion_methods import REAL_PART
 from tilearray.ops.row import Row, plain_dtype
+from tilearray.ops.summation_order import SumBuilder, SummationOrder, accumulator
 from tilearray.promotion.operands import ZeroDim
 from tilearray.promotion.semantics import Semantics
 
@@ -66,11 +71,14 @@ class Reduction(FixedResult):
     result : numpy.dtype
         The dtype of the result.
     reduced : Reduced
+    order : {"fixed", "any"}
+        The order in which elements are combined: see `tilearray.ops.summation_order`.
     """
 
     name: str
     result: np.dtype
     reduced: Reduced
+    order: SummationOrder = "fixed"
     into: object = field(default_factory=object, repr=False)
     scanned = None
     selects = False
@@ -78,12 +86,15 @@ class Reduction(FixedResult):
     def expression(self, semantics: Semantics, types: tuple[OperandType, ...], out: np.dtype | None, /) -> Expression:
         """Return the expression; the same object for all axes."""
         del semantics, out
-        return _expression(self.name, tuple([plain_dtype(given) for given in types if _is_array(given)]), self.result)
+        arrays = tuple([plain_dtype(given) for given in types if _is_array(given)])
+        return _expression(self.name, arrays, self.result, self.order)
 
 
 @functools.lru_cache(4096)
-def reduction_of(name: str, result: np.dtype, axes: tuple[int, ...], keepdims: bool) -> Reduction:
-    """Return the reduction of a name over axes.
+def reduction_of(
+    name: str, result: np.dtype, axes: tuple[int, ...], keepdims: bool, order: SummationOrder = "fixed"
+) -> Reduction:
+    """Return the reduction of a name over axes, in an order.
 
     Examples
     --------
@@ -92,22 +103,23 @@ def reduction_of(name: str, result: np.dtype, axes: tuple[int, ...], keepdims: b
     True
     """
     is_held = name.endswith("_of_exponentials")
-    return Reduction(name, result, Reduced(axes, keepdims, name in ("argmax", "argmin"), is_held))
+    return Reduction(name, result, Reduced(axes, keepdims, name in ("argmax", "argmin"), is_held), order)
 
 
-def accumulator(dtype: np.dtype) -> np.dtype:
-    """Return the dtype in which numbers of a dtype are added up.
+def measured_in(dtype: np.dtype, result: np.dtype, order: SummationOrder) -> np.dtype:
+    """Return the dtype in which numbers of a dtype are added up for a mean of another one.
 
     Examples
     --------
     >>> import tilearray as ta
-    >>> [accumulator(dtype).name for dtype in (ta.int8, ta.bfloat16, ta.float32, ta.complex64)]
-    ['int8', 'float32', 'float64', 'complex128']
+    >>> [measured_in(dtype, ta.float32, "any").name for dtype in (ta.int8, ta.float32, ta.complex64)]
+    ['float64', 'float32', 'complex64']
     """
-    row = dtypes.info(dtype)
-    if row.kind == "float":
-        return dtypes.float32 if row.bits < 32 else dtypes.float64
-    return dtypes.complex128 if row.kind == "complex" else dtype
+    if dtypes.info(dtype).kind not in ("float", "complex"):
+        return dtypes.float64
+    narrow = accumulator(dtype, order)
+    is_wider = dtypes.info(result).kind == dtypes.info(dtype).kind and result.itemsize > narrow.itemsize
+    return result if is_wider else narrow
 
 
 # --- expressions -----------------------------------------------------------------------------------------------------
@@ -122,8 +134,8 @@ def _is_array(given: OperandType) -> TypeGuard[np.dtype | ZeroDim]:
 
 
 @functools.lru_cache(1024)
-def _expression(name: str, arrays: tuple[np.dtype, ...], result: np.dtype) -> Expression:
-    builder = ExpressionBuilder()
+def _expression(name: str, arrays: tuple[np.dtype, ...], result: np.dtype, order: SummationOrder) -> Expression:
+    builder = SumBuilder(order)
     return builder.build([_BUILD[name](builder, *arrays, result)], [result])
 
 
@@ -133,8 +145,8 @@ def _folded(row: Row, *, starts: bool = False) -> Build:
     If it `starts`, the second operand is a number that counts as one more element.
     """
 
-    def build(builder: ExpressionBuilder, dtype: np.dtype, result: np.dtype) -> int:
-        wide = accumulator(result)
+    def build(builder: SumBuilder, dtype: np.dtype, result: np.dtype) -> int:
+        wide = builder.accumulator(result)
         total = _total(builder, row.name, _rounded(builder, dtype, result, wide), wide)
         if starts:
             start = builder.cast(builder.number(result), result, wide)
@@ -149,7 +161,7 @@ def _rounded(builder: ExpressionBuilder, dtype: np.dtype, near: np.dtype, wide: 
     return builder.cast(builder.cast(builder.array(dtype), dtype, near), near, wide)
 
 
-def _total(builder: ExpressionBuilder, how: str, element: int, wide: np.dtype) -> int:
+def _total(builder: SumBuilder, how: str, element: int, wide: np.dtype) -> int:
     """The sum or product of elements; of truth values it is `or` or `and`."""
     combine = {"add": "or", "multiply": "and"}[how] if wide == dtypes.bool_ else how
     (total,) = builder.reduce(combine, (element,), [wide])
@@ -159,8 +171,8 @@ def _total(builder: ExpressionBuilder, how: str, element: int, wide: np.dtype) -
 def _extreme_number(how: str) -> Build:
     """A largest or smallest element of a float array that is not NaN."""
 
-    def build(builder: ExpressionBuilder, dtype: np.dtype, result: np.dtype) -> int:
-        wide = accumulator(dtype) if dtypes.info(dtype).bits < 32 else dtype
+    def build(builder: SumBuilder, dtype: np.dtype, result: np.dtype) -> int:
+        wide = builder.accumulator(dtype) if dtypes.info(dtype).bits < 32 else dtype
         (found,) = builder.reduce(how, (builder.cast(builder.array(dtype), dtype, wide),), [wide])
         return builder.cast(found, wide, result)
 
@@ -173,8 +185,8 @@ def _extreme(row: Row, of_floats: str, *, starts: bool = False) -> Build:
     If it `starts`, the second operand is a number that counts as one more element.
     """
 
-    def build(builder: ExpressionBuilder, dtype: np.dtype, result: np.dtype) -> int:
-        wide = accumulator(dtype) if dtypes.info(dtype).bits < 32 else dtype
+    def build(builder: SumBuilder, dtype: np.dtype, result: np.dtype) -> int:
+        wide = builder.accumulator(dtype) if dtypes.info(dtype).bits < 32 else dtype
         element = builder.cast(builder.array(dtype), dtype, wide)
         combine = {"maximum": "or", "minimum": "and"}[row.name] if dtype == dtypes.bool_ else row.name
         (found,) = builder.reduce(combine, (element,), [wide])
@@ -189,14 +201,14 @@ def _extreme(row: Row, of_floats: str, *, starts: bool = False) -> Build:
     return build
 
 
-def _largest_of_pairs(builder: ExpressionBuilder, dtype: np.dtype, result: np.dtype) -> int:
+def _largest_of_pairs(builder: SumBuilder, dtype: np.dtype, result: np.dtype) -> int:
     sizes = builder.call("without_signs", (builder.array(dtype),), dtype, "sizes_of_pairs({x})")
     (found,) = builder.reduce("maximum_of_halves", (sizes,), [dtype])
     return builder.call("larger_half", (found,), result, "larger_half({x})")
 
 
 def _truths(how: str, wide: np.dtype) -> Build:
-    def build(builder: ExpressionBuilder, dtype: np.dtype, result: np.dtype) -> int:
+    def build(builder: SumBuilder, dtype: np.dtype, result: np.dtype) -> int:
         truth = builder.cast(builder.array(dtype), dtype, dtypes.bool_)
         (found,) = builder.reduce(how, (builder.cast(truth, dtypes.bool_, wide),), [wide])
         return builder.cast(found, wide, result)
@@ -205,8 +217,8 @@ def _truths(how: str, wide: np.dtype) -> Build:
 
 
 def _searched(how: str) -> Build:
-    def build(builder: ExpressionBuilder, dtype: np.dtype, result: np.dtype) -> int:
-        wide = accumulator(dtype) if dtypes.info(dtype).bits < 32 else dtype
+    def build(builder: SumBuilder, dtype: np.dtype, result: np.dtype) -> int:
+        wide = builder.accumulator(dtype) if dtypes.info(dtype).bits < 32 else dtype
         wide = dtypes.int8 if dtype == dtypes.bool_ else wide
         element = builder.cast(builder.array(dtype), dtype, wide)
         _, position = builder.reduce(how, (element, builder.node("position")), [wide, dtypes.int64])
@@ -215,25 +227,31 @@ def _searched(how: str) -> Build:
     return build
 
 
-def _mean(builder: ExpressionBuilder, dtype: np.dtype, result: np.dtype) -> int:
+def _mean(builder: SumBuilder, dtype: np.dtype, result: np.dtype) -> int:
     """The sum over the number of elements, which is the second operand."""
-    wide = accumulator(dtype) if dtypes.info(dtype).kind in ("float", "complex") else dtypes.float64
+    wide = measured_in(dtype, result, builder.order)
     (total,) = builder.reduce("add", (builder.cast(builder.array(dtype), dtype, wide),), [wide])
     count = builder.number(dtypes.float64)
-    if wide == dtypes.complex128:  # by parts: a NaN stays in its own part
+    if dtypes.info(wide).kind == "complex":  # by parts: a NaN stays in its own part
         return builder.cast(builder.call("divide_parts", (total, count), wide, "divide_parts({x}, {y})"), wide, result)
-    total = builder.cast(total, wide, dtypes.float64)
-    return builder.cast(call_row(builder, arithmetic.divide, total, count), dtypes.float64, result)
+    near = wide if builder.order == "any" else dtypes.float64
+    total, count = builder.cast(total, wide, near), builder.cast(count, dtypes.float64, near)
+    return builder.cast(call_row(builder, arithmetic.divide, total, count, dtype=near), near, result)
 
 
-def _variance(builder: ExpressionBuilder, dtype: np.dtype) -> int:
-    """The variance in float64 of x, its first elements, the number of elements, and that less the correction."""
-    is_complex = dtypes.info(dtype).kind == "complex"
-    wide = dtypes.complex128 if is_complex else dtypes.float64
-    x, first = (builder.cast(builder.array(dtype), dtype, wide) for _ in range(2))
+def _variance(builder: SumBuilder, dtype: np.dtype, near: np.dtype, wide: np.dtype) -> int:
+    """The variance of x, a number near each, the number of elements, and that less the correction.
+
+    In the fixed order the number is the first element, and the result is float64; in any order it is the mean.
+    """
+    is_complex, real = dtypes.info(wide).kind == "complex", REAL_PART.get(wide, wide)
+    x, first = (builder.cast(builder.array(given), given, wide) for given in (dtype, near))
     count, divisor = builder.number(dtypes.float64), builder.number(dtypes.float64)
     distance = call_row(builder, arithmetic.subtract, x, first, dtype=wide)
-    square = _squared(builder, distance, is_complex)
+    square = _squared(builder, distance, is_complex, real)
+    if builder.order == "any":
+        (squares,) = builder.reduce("add", (square,), [real])
+        return call_row(builder, arithmetic.divide, squares, builder.cast(divisor, dtypes.float64, real), dtype=real)
     total, squares = builder.reduce("add", (distance, square), [wide, dtypes.float64])
     middle = call_row(builder, arithmetic.divide, _squared(builder, total, is_complex), count)
     rest = call_row(builder, arithmetic.subtract, squares, middle)
@@ -241,7 +259,7 @@ def _variance(builder: ExpressionBuilder, dtype: np.dtype) -> int:
     return call_row(builder, arithmetic.divide, call_row(builder, arithmetic.maximum, rest, zero), divisor)
 
 
-def _squares(builder: ExpressionBuilder, dtype: np.dtype, mask: np.dtype, middle: np.dtype, result: np.dtype) -> int:
+def _squares(builder: SumBuilder, dtype: np.dtype, mask: np.dtype, middle: np.dtype, result: np.dtype) -> int:
     """The sum of squared distances of x from the third operand, where a mask is true."""
     is_complex = dtypes.info(dtype).kind == "complex"
     wide = dtypes.complex128 if is_complex else dtypes.float64
@@ -260,18 +278,18 @@ def _squared(builder: ExpressionBuilder, node: int, is_complex: bool, dtype: np.
 
 
 def _spread(root: bool) -> Build:
-    def build(builder: ExpressionBuilder, dtype: np.dtype, first: np.dtype, result: np.dtype) -> int:
-        assert first == dtype
-        found = _variance(builder, dtype)
-        found = call_row(builder, elementary.sqrt, found) if root else found
-        return builder.cast(found, dtypes.float64, result)
+    def build(builder: SumBuilder, dtype: np.dtype, first: np.dtype, result: np.dtype) -> int:
+        wide = measured_in(dtype, result, builder.order)
+        found, real = _variance(builder, dtype, first, wide), REAL_PART.get(wide, wide)
+        found = call_row(builder, elementary.sqrt, found, dtype=real) if root else found
+        return builder.cast(found, real, result)
 
     return build
 
 
-def _dot(builder: ExpressionBuilder, first: np.dtype, second: np.dtype, result: np.dtype) -> int:
+def _dot(builder: SumBuilder, first: np.dtype, second: np.dtype, result: np.dtype) -> int:
     """The sum of conj(x) * y; of truth values, whether both are true anywhere."""
-    wide = accumulator(result)
+    wide = builder.accumulator(result)
     x, y = (_rounded(builder, dtype, result, wide) for dtype in (first, second))
     if dtypes.info(wide).kind == "complex":
         product = builder.call("conjugate_product", (x, y), wide, "conjugate_product({x}, {y})")
@@ -280,14 +298,20 @@ def _dot(builder: ExpressionBuilder, first: np.dtype, second: np.dtype, result: 
     return builder.cast(_total(builder, "add", product, wide), wide, result)
 
 
-def _norm(builder: ExpressionBuilder, dtype: np.dtype, result: np.dtype) -> int:
+def _norm(builder: SumBuilder, dtype: np.dtype, result: np.dtype) -> int:
     """The Euclidean norm of numbers that are rounded to the dtype of the result, or to the complex one of its parts."""
     is_complex = dtypes.info(dtype).kind == "complex"
     near = dtype if is_complex else result
     squares = dtypes.float32 if dtypes.finfo(result).max < 2.0**60 else dtypes.float64
     wide = dtypes.complex128 if is_complex else squares
-    x = _rounded(builder, dtype, near, wide)
+    rounded = builder.cast(builder.array(dtype), dtype, near)
+    x = builder.cast(rounded, near, wide)
     square = _squared(builder, x, is_complex, squares)
+    if result == dtypes.float32 and builder.order == "any":
+        narrow = _squared(builder, rounded, is_complex, result)
+        sums = builder.reduce("add", (narrow, square), [result, squares])
+        total = _chosen(builder, "usable_of_float32", *sums)
+        return builder.cast(call_row(builder, elementary.sqrt, total), squares, result)
     if result != dtypes.float64:
         total = _total(builder, "add", square, squares)
         return builder.cast(call_row(builder, elementary.sqrt, total, dtype=squares), squares, result)
@@ -309,14 +333,14 @@ def _scaled_square(builder: ExpressionBuilder, node: int, is_complex: bool, fact
 
 
 def _chosen(builder: ExpressionBuilder, name: str, *sums: int) -> int:
-    """The one of three sums of squares that neither overflowed nor underflowed, or the root of its scale."""
+    """The one of some sums of squares that neither overflowed nor underflowed, or the root of its scale."""
     return builder.call(name, sums, dtypes.float64, name + "({x}, {y}, {z})")
 
 
-def _sizes(builder: ExpressionBuilder, dtype: np.dtype, result: np.dtype) -> int:
+def _sizes(builder: SumBuilder, dtype: np.dtype, result: np.dtype) -> int:
     """The sum of absolute values."""
     is_complex = dtypes.info(dtype).kind == "complex"
-    wide = accumulator(result)
+    wide = builder.accumulator(result)
     x = _rounded(builder, dtype, dtype if is_complex else result, dtypes.complex128 if is_complex else wide)
     if is_complex:
         size = builder.call(arithmetic.abs.name, (x,), wide, arithmetic.abs.triton["complex"])
@@ -328,7 +352,7 @@ def _sizes(builder: ExpressionBuilder, dtype: np.dtype, result: np.dtype) -> int
 def _exponentials(row: Row) -> Build:
     """A function of the sum of exp(x - y); y is the same for all elements of a result."""
 
-    def build(builder: ExpressionBuilder, dtype: np.dtype, shift: np.dtype, result: np.dtype) -> int:
+    def build(builder: SumBuilder, dtype: np.dtype, shift: np.dtype, result: np.dtype) -> int:
         x, y = (builder.cast(builder.array(given), given, computed_in(given)) for given in (dtype, shift))
         power = builder.cast(exponential(builder, x, y, computed_in(dtype)), computed_in(dtype), result)
         return call_row(builder, row, _total(builder, "add", power, result), dtype=result)

@@ -1,7 +1,7 @@
 """Scans as operations: the dtypes and the expression of running sums, products and extremes.
 
 Elements are rounded to the dtype of the result, combined in the accumulator of a reduction (`tilearray.ops.reduction`),
-and each result is rounded once. `tilearray.geometry.scan` says in which order.
+and each result is rounded once. `tilearray.geometry.scan` has the fixed order.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.engine.expression import Expression, ExpressionBuilder
+from tilearray.engine.expression import Expression
 from tilearray.engine.operation import FixedResult, OperandType, Scanned
-from tilearray.ops.reduction import accumulator
 from tilearray.ops.row import plain_dtype
+from tilearray.ops.summation_order import SumBuilder, SummationOrder
 from tilearray.promotion.scalars import ScalarClass
 from tilearray.promotion.semantics import Semantics
 
@@ -35,12 +35,15 @@ class Scan(FixedResult):
     result : numpy.dtype
         The dtype of the result.
     scanned : Scanned
+    order : {"fixed", "any"}
+        The order in which elements are combined: see `tilearray.ops.summation_order`.
     """
 
     name: str
     how: str
     result: np.dtype
     scanned: Scanned
+    order: SummationOrder = "fixed"
     into: object = field(default_factory=object, repr=False)
     reduced = None
     selects = False
@@ -50,12 +53,12 @@ class Scan(FixedResult):
         del semantics, out
         (given,) = types
         assert not isinstance(given, ScalarClass)
-        return _expression(self.how, plain_dtype(given), self.result)
+        return _expression(self.how, plain_dtype(given), self.result, self.order)
 
 
 @functools.lru_cache(1024)
-def scan_of(name: str, how: str, result: np.dtype, axis: int, initial: bool) -> Scan:
-    """Return the scan of a function along an axis.
+def scan_of(name: str, how: str, result: np.dtype, axis: int, initial: bool, order: SummationOrder = "fixed") -> Scan:
+    """Return the scan of a function along an axis, in an order.
 
     Examples
     --------
@@ -63,14 +66,14 @@ def scan_of(name: str, how: str, result: np.dtype, axis: int, initial: bool) -> 
     >>> scan_of("cumsum", "add", ta.float32, 0, False) is scan_of("cumsum", "add", ta.float32, 0, False)
     True
     """
-    return Scan(name, how, result, Scanned(axis, initial))
+    return Scan(name, how, result, Scanned(axis, initial), order)
 
 
 @functools.lru_cache(512)
-def _expression(how: str, dtype: np.dtype, result: np.dtype) -> Expression:
-    builder = ExpressionBuilder()
+def _expression(how: str, dtype: np.dtype, result: np.dtype, order: SummationOrder) -> Expression:
+    builder = SumBuilder(order)
     widens = how in ("add", "multiply") or dtypes.info(result).bits < 32
-    wide = accumulator(result) if widens else result
+    wide = builder.accumulator(result) if widens else result
     element = builder.cast(builder.cast(builder.array(dtype), dtype, result), result, wide)
     found = builder.scan(OF_TRUTHS[how] if result == dtypes.bool_ else how, element, wide)
     return builder.build([builder.cast(found, wide, result)], [result])

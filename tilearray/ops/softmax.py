@@ -16,8 +16,9 @@ from tilearray import dtypes
 from tilearray.engine.expression import Expression, ExpressionBuilder
 from tilearray.engine.operation import FixedOperation, OperandType, Reduced
 from tilearray.ops import arithmetic, elementary
-from tilearray.ops.reduction import Reduction, accumulator, call_row, computed_in, exponential
+from tilearray.ops.reduction import Reduction, call_row, computed_in, exponential
 from tilearray.ops.row import plain_dtype
+from tilearray.ops.summation_order import SumBuilder, SummationOrder, accumulator
 from tilearray.promotion.scalars import ScalarClass
 from tilearray.promotion.semantics import Semantics
 
@@ -31,20 +32,22 @@ class RowFunction(Reduction):
         del semantics, out
         (given,) = types
         assert not isinstance(given, ScalarClass)
-        return _whole(self.name, plain_dtype(given))
+        return _whole(self.name, plain_dtype(given), self.order)
 
 
 @functools.lru_cache(1024)
-def row_function_of(name: str, dtype: np.dtype, axes: tuple[int, ...], keepdims: bool) -> RowFunction:
+def row_function_of(
+    name: str, dtype: np.dtype, axes: tuple[int, ...], keepdims: bool, order: SummationOrder = "fixed"
+) -> RowFunction:
     """Return the operation of "softmax", "log_softmax" or "logsumexp" over axes of an array of floats."""
-    return RowFunction(name, dtype, Reduced(axes, keepdims, held=True, spread=name != "logsumexp"))
+    return RowFunction(name, dtype, Reduced(axes, keepdims, held=True, spread=name != "logsumexp"), order)
 
 
 @functools.lru_cache(256)
-def _whole(name: str, dtype: np.dtype) -> Expression:
+def _whole(name: str, dtype: np.dtype, order: SummationOrder) -> Expression:
     """The function of the elements: the largest one, the sum of exponentials, and the rest."""
-    builder = ExpressionBuilder()
-    narrow, wide = computed_in(dtype), accumulator(dtype)
+    builder = SumBuilder(order)
+    narrow, wide = computed_in(dtype), builder.accumulator(dtype)
     element = builder.cast(builder.array(dtype), dtype, narrow)
     (largest,) = builder.reduce("maximum", (element,), [narrow])
     if name != "softmax":
@@ -65,11 +68,11 @@ def _whole(name: str, dtype: np.dtype) -> Expression:
 
 
 @functools.lru_cache(256)
-def rest_of(name: str, dtype: np.dtype) -> FixedOperation:
+def rest_of(name: str, dtype: np.dtype, order: SummationOrder = "fixed") -> FixedOperation:
     """Return the elementwise operation after two reductions: of `x` if it is not "logsumexp", the largest elements, and
     the inverse or the logarithm of the sums."""
     builder = ExpressionBuilder()
-    narrow, wide = computed_in(dtype), accumulator(dtype)
+    narrow, wide = computed_in(dtype), accumulator(dtype, order)
     if name == "softmax":
         x, largest = (builder.cast(builder.array(dtype), dtype, narrow) for _ in range(2))
         inverse = builder.cast(builder.array(wide), wide, narrow)

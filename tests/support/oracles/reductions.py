@@ -180,3 +180,24 @@ def compare(expected: Any, found: Any, told: str) -> None:
     same = (ours == theirs).reshape(one.size, -(-one.itemsize // 8)).all(-1)
     nan = (np.ravel(one) != np.ravel(one)) & (np.ravel(other) != np.ravel(other))
     assert (same | nan).all(), f"{told}: expected {np.ravel(one)[~same][:4]}, got {np.ravel(other)[~same][:4]}"
+
+
+def compare_nearly(name: str, x: Any, expected: Any, found: Any, told: str) -> None:
+    """Raise AssertionError unless two results of a function differ by roundings alone, in sums of all elements of `x`.
+
+    An infinity or a NaN is the same in both.
+    """
+    one, other = (np.atleast_1d(ta.to_numpy(ta.astype(each, "complex128"))) for each in (expected, found))
+    values = np.nan_to_num(np.abs(ta.to_numpy(ta.astype(x, "complex128"))), nan=0, posinf=0, neginf=0)
+    size, count = max(1.0, float(values.max(initial=0))), max(1, x.size)
+    narrow = ta.finfo(expected.dtype).eps
+    wide = ta.finfo("float64" if expected.dtype in (ta.float64, ta.complex128) else "float32").eps
+    scale = {"sum": size * count, "cumulative_sum": size * count, "norm_of_sizes": size * count}.get(name, size)
+    if name in ("var", "vecdot"):
+        scale = size**2 * (count if name == "vecdot" else 1)
+    for mine, theirs in ((one.real, other.real), (one.imag, other.imag)):
+        finite = np.isfinite(mine) & np.isfinite(theirs)
+        same = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
+        bound = 4 * narrow * np.abs(mine) + wide * count**0.5 * 8 * (scale + np.abs(mine))
+        with np.errstate(invalid="ignore"):
+            assert (same | (finite & (np.abs(mine - theirs) <= bound))).all(), told
