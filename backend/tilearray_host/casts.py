@@ -13,8 +13,9 @@ source to target                 method
 complex to real                  an error, except to bool
 float32 or float64 to an         toward zero; out of range saturates, NaN is 0. NumPy's cast of values in range, else
   integer                        of clipped ones. For signed integers of 32 and 64 bits the processor says whether a
-                                 value is out of range, else the extremes do. To 8 and 16 bits, many floats and elements
-                                 with gaps are always clipped, and rows of float64 with gaps go through int32
+                                 value is out of range, else the extremes do. To 8 and 16 bits, many floats of which the
+                                 first are out of range and elements with gaps are always clipped, and rows of float64
+                                 with gaps go through int32
 bfloat16 to an integer           the same; ml_dtypes' cast of values in range
 8-bit floats, and integers of    a table of the 256 results
   8 bits to 8-bit floats
@@ -298,8 +299,8 @@ def _to_integer(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
 
 
 def _to_small_integer(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
-    """The same, to 8 or 16 bits, if the passes over elements without gaps read a cache. Others are read only once."""
-    if x.flags.forc and (dtype.kind == "u" or x.nbytes < CACHED):
+    """The same, to 8 or 16 bits, of elements without gaps. Others are clipped, in one pass."""
+    if x.flags.forc:
         in_range = x.nbytes < CACHED or _in_range(x.ravel("K")[:SAMPLE], dtype)  # the first few may tell
         return _native(x, dtype, out) if in_range and _in_range(x, dtype) else _clipped_small(x, dtype, out)
     by_int32 = x.itemsize == 8 in x.strides and not x.flags.forc and _says_invalid(x.dtype, _INT32)
@@ -427,7 +428,7 @@ def _clipped(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
 
 
 CACHED = 2**20
-"""The bytes up to which a second pass over floats takes less time than to clip all of them."""
+"""The bytes up to which passes over floats that find one out of range in vain take less time than to look at a few."""
 SAMPLE = 2**10
 """The elements of many that are looked at before all are."""
 EXACT = 2**24
