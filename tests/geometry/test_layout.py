@@ -19,6 +19,7 @@ from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 from tilearray.errors import LayoutError
 from tilearray.geometry.layout import Layout, result_layout
+from tilearray.geometry.strides import are_apart
 
 BUFFER = np.arange(8**5)  # `sliced` steps by up to 2 along up to 5 axes of up to 4.
 ORIGIN = BUFFER.size // 2
@@ -261,3 +262,21 @@ def test_result_layout_ignores_strides_of_size_1():
 def test_result_layout_of_nothing(shape, data):
     operands = [layout_of(data.draw(arbitrary(st.just(shape)))) for _ in range(2)]
     assert result_layout(shape, [layout.strides for layout in operands]).shape == shape
+
+
+def test_views_that_are_apart_have_no_element_in_common():
+    rng = np.random.default_rng(5)
+    apart = 0
+    for base in (np.arange(60).reshape(shape) for shape in [(10, 6), (5, 2, 6), (60,), (4, 15)] * 200):
+        keys = [
+            tuple([slice(*sorted(rng.integers(0, n + 1, 2)), rng.integers(1, 3)) for n in base.shape]) for _ in "xy"
+        ]
+        x, y = (base[key].T if rng.random() < 0.3 else base[key] for key in keys)
+        if x.size and y.size:
+            strides = tuple([tuple([step // base.itemsize for step in each.strides]) for each in (x, y)])
+            found = are_apart((x.shape, y.shape), strides, (int(x.min()), int(y.min())))
+            assert not found or not set(x.ravel().tolist()) & set(y.ravel().tolist())
+            apart += found
+    assert apart > 100
+    assert not are_apart(((), (4, 3)), ((), (2, 2)), (6, 0))  # two axes of one stride
+    assert are_apart(((9,), (3,)), ((0,), (1,)), (3, 0))  # one element, nine times

@@ -18,3 +18,14 @@ def _on_the_device(name: str) -> None:
     from support.oracles import programs
 
     getattr(programs, name)(emulated_device())
+
+
+def test_joins_have_the_bits_of_the_host(process):
+    process.pool.submit(_joins).result()
+
+
+def _joins() -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.joined_graphs import check_joined
+
+    check_joined(emulated_device())

@@ -17,6 +17,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 Ints = tuple[int, ...]
 
@@ -131,6 +132,45 @@ def overlaps(shape: Ints, strides: Ints) -> bool:
         if len(reached) < size:
             return True
     return False
+
+
+def are_apart(shapes: tuple[Ints, Ints], strides: tuple[Ints, Ints], starts: tuple[int, int]) -> bool:
+    """Whether it is plain that two views of one memory have no element in common, although their ranges overlap.
+
+    Both are boxes in an array whose axes have all strides that occur, each a multiple of the next one: then they have
+    no element in common if their indices along one axis have none. Otherwise the answer is False.
+
+    Parameters
+    ----------
+    shapes, strides : pair of tuple of int
+        Strides are not negative.
+    starts : pair of int
+        How many elements lie before the first one.
+
+    Examples
+    --------
+    >>> are_apart(((4, 3), (4, 2)), ((5, 1), (5, 1)), (0, 3)), are_apart(((4, 3), (4, 3)), ((5, 1), (5, 1)), (0, 2))
+    (True, False)
+    >>> are_apart(((5,), (5,)), ((2,), (2,)), (0, 1))
+    True
+    """
+    axes = [[(step, n) for n, step in zip(*given) if n > 1 and step] for given in zip(shapes, strides)]
+    moving = [dict(each) for each in axes]
+    steps = sorted({1, *moving[0], *moving[1]}, reverse=True)
+    ratios = [before // step for before, step in pairwise(steps)]
+    repeats = any(len(extents) < len(each) for extents, each in zip(moving, axes))
+    if repeats or any(before % step for before, step in pairwise(steps)):
+        return False
+    boxes: list[list[tuple[int, int]]] = []
+    for left, extents in zip(starts, moving):
+        box: list[tuple[int, int]] = []
+        for step in steps:
+            index, left = divmod(left, step)
+            box.append((index, index + extents.get(step, 1)))
+        if any(end > ratio for (_, end), ratio in zip(box[1:], ratios)):
+            return False  # it runs over the end of an axis
+        boxes.append(box)
+    return any(end <= other or last <= first for (first, end), (other, last) in zip(*boxes))
 
 
 def broadcast_strides(shape: Ints, strides: Ints, target: Ints) -> Ints:

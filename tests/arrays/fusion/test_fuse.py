@@ -7,6 +7,7 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
+from support.joined_graphs import check_joined
 from support.threads import in_threads
 from support.trees import bits
 
@@ -602,6 +603,46 @@ def test_a_part_of_an_array_that_the_function_makes_is_not_written():
     )
     with pytest.raises(FusionError, match=re.escape(message)):
         f(floats(4))
+
+
+def test_arrays_that_are_joined_of_parts_are_returned():
+    check_joined("cpu")
+
+
+def test_parts_of_one_shape_are_one_launch():
+    x = floats(3, 4)
+    assert len(ta.explain(ta.fuse(lambda x: ta.stack([x * 2, x + 1], axis=1)), x).launches) == 1
+
+
+def test_joins_have_gradients():
+    x = floats(3, 4)
+
+    def joined(x):
+        return ta.concat([x * x, ta.sin(x)], axis=1)
+
+    same(*[ta.grad(lambda x, f=f: ta.sum(f(x) ** 2))(x) for f in (ta.fuse(joined), joined)])
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (
+            lambda x: ta.concat([x, x * 2]) + 1,
+            "fuse: add reads an array that the function joins of parts; return it, without out=, and write a second "
+            "function for what follows",
+        ),
+        (
+            lambda x: (lambda y: (y.__setitem__(slice(0, 1), x[:1]), y.__setitem__(slice(1, 2), x[1:2]), y)[2])(
+                ta.empty_like(x)
+            ),
+            "fuse: return reads an array of which the function writes a part; write to ta.zeros_like(x), or all parts "
+            "in one dtype",
+        ),
+    ],
+)
+def test_what_is_joined_is_returned_whole(function, message):
+    with pytest.raises(FusionError, match=re.escape(message)):
+        ta.fuse(function)(floats(4))
 
 
 def test_a_reshape_of_what_is_computed_from_broadcast_operands():

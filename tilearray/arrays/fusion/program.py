@@ -44,7 +44,7 @@ from tilearray.arrays.fusion.launches import (
 from tilearray.arrays.fusion.nodes import Nodes
 from tilearray.arrays.fusion.numbers import TracedNumber
 from tilearray.arrays.fusion.splitting import NotHeldError, Splitter, Unit, store_of_rows
-from tilearray.arrays.fusion.tracing import Trace, Traced, buffer_of
+from tilearray.arrays.fusion.tracing import Trace, Traced, TracedBuffer, buffer_of, is_joined
 from tilearray.arrays.fusion.values import Load, Read, Use, Value, inner_walk
 from tilearray.dtypes import as_dtype
 from tilearray.engine.backend import AnyLoop
@@ -55,7 +55,7 @@ from tilearray.engine.plan import kernel_of
 from tilearray.engine.reducing import Reducing, ReductionPart, held_loop, joined_parts, walked_parts
 from tilearray.engine.signature import ArrayBase, Signature, before_access, empty_array, signature_of
 from tilearray.engine.watch import WATCH
-from tilearray.errors import WriteError
+from tilearray.errors import FusionError, WriteError
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.loop import make_loop
 from tilearray.geometry.walk import Walk, whole
@@ -135,6 +135,7 @@ class Program:
         self._kept: dict[tuple[Value, Walk, Ints], int] = {}
         self._apart: dict[Value, Leaf] = {}
         self._returned: list[Value] = []
+        self._joined: dict[TracedBuffer, int] = {}
         self._result = self._described(trace, results)
         self.written = self._add_targets(trace)
         found = self._all_apart()
@@ -165,6 +166,9 @@ class Program:
                 return Whole(place)
             shift = x._offset - source._offset
             return lambda arguments, memory: _view(memory[place], shift, layout, dtype)
+        if is_joined(x):
+            joined = self._joined_in(buffer_of(x))
+            return lambda arguments, memory: _view(memory[joined], x._offset, layout, dtype)
         read = trace.read(x, "return")
         assert isinstance(read, Use)  # an array that the function makes is written by it
         is_whole = signature.nbytes == x._buffer.nbytes and layout.strides == layout.dense().strides
@@ -181,6 +185,24 @@ class Program:
             found = self._kept[value, walk, layout.shape] = self._allocated(layout, dtype)
             target = Leaf(found, 0, layout.strides, dtype)
             self._stores.setdefault(layout.shape, []).append(Store(value, walk, target))
+        return found
+
+    def _joined_in(self, buffer: TracedBuffer) -> int:
+        """Store the parts of a new array, once, and return the place of the array."""
+        found = self._joined.get(buffer)
+        if found is None:
+            parts = [write.target._signature for write in buffer.writes]
+            dtype = parts[0].dtype
+            if sum(part.nbytes for part in parts) != buffer.nbytes or any(part.dtype != dtype for part in parts):
+                raise FusionError(
+                    "fuse: return reads an array of which the function writes a part; write to ta.zeros_like(x), or "
+                    "all parts in one dtype"
+                )
+            found = self._joined[buffer] = self._allocated(Layout.of((buffer.nbytes // dtype.itemsize,)), dtype)
+            for target, value in buffer.writes:
+                layout = target._signature.layout
+                leaf = Leaf(found, target._offset, layout.strides, dtype)
+                self._stores.setdefault(layout.shape, []).append(Store(value, whole(layout.shape), leaf))
         return found
 
     def _allocated(self, layout: Layout, dtype: np.dtype) -> int:
@@ -455,20 +477,21 @@ class Program:
         writer = self._device.backend.call_writer
         if writer is None:
             return None
+        own = {*self._own, *self._joined.values()}
         new = [
-            leaf.place >= self._sources and leaf.place not in self._own and not leaf.offset and not shift
+            leaf.place >= self._sources and leaf.place not in own and not leaf.offset and not shift
             for leaf, shift in zip(outputs, loop.shifts, strict=False)
         ]
         signatures = [
-            self._new[leaf.place - self._sources] if own else None for leaf, own in zip(outputs, new, strict=True)
+            self._new[leaf.place - self._sources] if made else None for leaf, made in zip(outputs, new, strict=True)
         ]
         constants = {place: take.number for place, (*_, take) in enumerate(operands) if isinstance(take, Fixed)}
         launch = writer.bind_fused(kernel, loop, signatures, constants, ArrayBase._public)
         if launch is None:
             return None
-        made = tuple([leaf.place for leaf, own in zip(outputs, new, strict=True) if own])
-        self._own.update(made)
-        return launch, made
+        places = tuple([leaf.place for leaf, made in zip(outputs, new, strict=True) if made])
+        self._own.update(places)
+        return launch, places
 
     def _aligned(self, leaf: Leaf, shift: int) -> bool:
         """Whether the element at the start of the loop is 16-byte aligned."""

@@ -34,7 +34,7 @@ from tilearray.functions.indexing.keys import BOOLS, has_arrays
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.result import geometry_of
 from tilearray.geometry.shapes import reduced_shape
-from tilearray.geometry.strides import broadcast_strides, dense_strides
+from tilearray.geometry.strides import are_apart, broadcast_strides, dense_strides
 from tilearray.ops import number_parts
 from tilearray.ops.promotion_methods import REAL_PART
 from tilearray.promotion.semantics import Semantics
@@ -101,6 +101,13 @@ class TracedBuffer:
 def buffer_of(x: ArrayBase) -> TracedBuffer:
     """Return the buffer of a traced array."""
     return cast(TracedBuffer, x._buffer)
+
+
+def is_joined(x: ArrayBase) -> bool:
+    """Whether an array that the function makes has elements of several parts that were written one by one."""
+    buffer = buffer_of(x)
+    is_alone = buffer.place >= 0 or len(buffer.writes) < 2
+    return not is_alone and sum(_touch(x, write.target) for write in buffer.writes) > 1
 
 
 def _needs_values(name: str, instead: str) -> Any:
@@ -364,10 +371,15 @@ class Trace:
         buffer, signature = buffer_of(x), x._signature
         layout = signature.layout
         made_here = buffer.place < 0
+        if is_joined(x):
+            raise FusionError(
+                f"fuse: {function} reads an array that the function joins of parts; return it, without out=, and write "
+                f"a second function for what follows"
+            )
         for target, value in buffer.writes:
             if _same_view(x, target):
                 return all_of(value)
-            if overlap(x, target) or (made_here and not layout.size):
+            if _touch(x, target) or (made_here and not layout.size):
                 return _part_of_written(value, target, x, function)
         if made_here:
             raise FusionError(f"fuse: {function} reads an array before it is written; write ta.zeros_like(x)")
@@ -379,8 +391,7 @@ class Trace:
         buffer = buffer_of(x)
         covers = buffer.place >= 0 and _same_view(x, self.sources[buffer.place][0])
         kept = [write for write in buffer.writes if not (covers or _same_view(x, write.target))]
-        part_of_new = buffer.place < 0 and x._signature.nbytes != buffer.nbytes
-        if part_of_new or any(overlap(x, write.target) for write in kept):
+        if any(_touch(x, write.target) for write in kept):
             raise FusionError(
                 f"fuse: {function} writes a part of an array of which the function computes another part; write "
                 f"ta.where, or write the parts in two fused functions"
@@ -397,6 +408,20 @@ class _Placed(NamedTuple):
 def _same_view(x: ArrayBase, y: ArrayBase) -> bool:
     mine, other = x._signature, y._signature
     return x._offset == y._offset and mine.layout == other.layout and mine.dtype == other.dtype
+
+
+def _touch(x: ArrayBase, y: ArrayBase) -> bool:
+    """Whether two views of a buffer may have elements in common."""
+    if not overlap(x, y):
+        return False
+    (mine, other), itemsize = (x._signature.layout, y._signature.layout), x._signature.itemsize
+    distance, rest = divmod(y._offset - x._offset, itemsize)
+    if rest or y._signature.itemsize != itemsize:
+        return True
+    starts = mine.low, distance + other.low
+    starts = starts[0] - min(starts), starts[1] - min(starts)
+    strides = tuple(map(abs, mine.strides)), tuple(map(abs, other.strides))
+    return not are_apart((mine.shape, other.shape), strides, starts)
 
 
 def _part_of_written(value: Value, target: ArrayBase, x: ArrayBase, function: str) -> Use:

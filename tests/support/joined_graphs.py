@@ -1,0 +1,59 @@
+"""Functions that return arrays which they join of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import tilearray as ta
+from support.trees import bits
+
+
+def in_parts(x: Any, y: Any) -> Any:
+    found = ta.empty_like(x)
+    found[0, 1:] = x[1, 1:] * 2
+    found[1:] = 2
+    found[0, :1] = 7
+    found[1:] = y[1:]
+    return found, x + 1
+
+
+def before_writes(x: Any, y: Any) -> Any:
+    found = ta.stack([x, y])
+    x += y
+    y *= 2
+    return found
+
+
+JOINED: list[Callable[[Any, Any], Any]] = [
+    lambda x, y: ta.stack([x, y * 2]),
+    lambda x, y: ta.stack([x, y * 2, x + y], axis=1),
+    lambda x, y: ta.stack([x + y, x - y], axis=-1),
+    lambda x, y: ta.concat([x, y[:1], ta.sum(x, axis=0, keepdims=True)]),
+    lambda x, y: ta.concat([x.T, y.T * 2], axis=1),
+    lambda x, y: ta.concat([x, y.T], axis=None),
+    lambda x, y: ta.concat([x.astype("int32"), y]),
+    lambda x, y: ta.concat([x, y[:0]]),
+    lambda x, y: ta.concat([x / ta.sum(x, axis=1, keepdims=True), y[:, :1]], axis=1),
+    lambda x, y: ta.stack([ta.sum(x), ta.mean(y), ta.max(x)]),
+    lambda x, y: ta.concat([x, y])[::-1].T,
+    lambda x, y: (lambda found: (found, found[:2] * 2, found[1:3]))(ta.concat([x, y])),
+    lambda x, y: ta.block([[x, y], [y * 2, x]]),
+    lambda x, y: ta.roll(x, (1, -1), axis=(0, 1)),
+    in_parts,
+    before_writes,
+]
+
+
+def check_joined(device: Any) -> None:
+    """Compare fused functions with the host's, one operation after the other; their arguments also."""
+    rng = np.random.default_rng(3)
+    hosts = [rng.normal(size=(3, 5)).astype("float32") for _ in range(2)]
+    for number, function in enumerate(JOINED):
+        given, plain = ([ta.asarray(host.copy()).to_device(place) for host in hosts] for place in (device, "cpu"))
+        found, wanted = ta.fuse(function)(*given), function(*plain)
+        pairs = [(found, wanted)] if isinstance(wanted, ta.Array) else zip(found, wanted, strict=True)
+        for mine, theirs in (*pairs, *zip(given, plain, strict=True)):
+            assert (bits(mine), mine.strides) == (bits(theirs), theirs.strides), number
