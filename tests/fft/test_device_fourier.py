@@ -256,3 +256,13 @@ def _noting(function, noted):
         return function(*arguments)
 
     return run
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+def test_frequencies_are_those_of_the_host(gpu, name):
+    for n in (1, 2, 5, 8, 1001):
+        for step in (1.0, 0.3, -7, 1e-30):
+            for function in (ta.fft.fftfreq, ta.fft.rfftfreq):
+                mine, host = (function(n, step, dtype=name, device=device) for device in (gpu, "cpu"))
+                assert mine.device is gpu
+                np.testing.assert_array_equal(ta.to_numpy(mine), ta.to_numpy(host))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from numbers import Real
 from typing import Any
 
@@ -14,8 +15,11 @@ from tilearray.arrays.asarray import asarray
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.array_type import A
 from tilearray.engine.context import STATE
-from tilearray.engine.devices import DeviceLike
-from tilearray.engine.signature import HostData
+from tilearray.engine.devices import Device, DeviceLike, as_device
+from tilearray.engine.execute import run_fixed
+from tilearray.engine.expression import ExpressionBuilder
+from tilearray.engine.operation import FixedOperation
+from tilearray.engine.signature import HostData, dense_signature, new_array
 from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.arguments import as_array
 from tilearray.functions.joining import roll
@@ -51,8 +55,11 @@ def fftfreq(n: int, /, d: float = 1.0, *, dtype: DTypeLike | None = None, device
     ([0.0, 0.25, -0.5, -0.25], [0.0, 1.0, 2.0, -2.0, -1.0])
     """
     size, step, dtype = _checked("fft.fftfreq", n, d, dtype)
+    target = as_device(device, "fft.fftfreq")
+    if not target.backend.on_host:
+        return _on_device(size, (size + 1) // 2, size, step, dtype, target)
     places = np.concatenate([np.arange((size + 1) // 2), np.arange(-(size // 2), 0)])
-    return asarray(places * (1.0 / (size * step)), dtype=dtype, device=device)
+    return asarray(places * (1.0 / (size * step)), dtype=dtype, device=target)
 
 
 def rfftfreq(n: int, /, d: float = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
@@ -65,7 +72,29 @@ def rfftfreq(n: int, /, d: float = 1.0, *, dtype: DTypeLike | None = None, devic
     [0.0, 0.25, 0.5]
     """
     size, step, dtype = _checked("fft.rfftfreq", n, d, dtype)
-    return asarray(np.arange(size // 2 + 1) * (1.0 / (size * step)), dtype=dtype, device=device)
+    target = as_device(device, "fft.rfftfreq")
+    if not target.backend.on_host:
+        return _on_device(size // 2 + 1, size, size, step, dtype, target)
+    return asarray(np.arange(size // 2 + 1) * (1.0 / (size * step)), dtype=dtype, device=target)
+
+
+def _on_device(count: int, positive: int, size: int, step: float, dtype: np.dtype, device: Device) -> Array:
+    """Return so many frequencies, of which `positive` are not below 0, without a copy from the host."""
+    out = new_array(Array, dense_signature((count,), dtype, device, "fft.fftfreq"))
+    return run_fixed(_frequencies(dtype), [positive, size, 1.0 / (size * step)], out)
+
+
+@cache
+def _frequencies(dtype: np.dtype) -> FixedOperation:
+    """Return the operation that multiplies places by a number; from a place on they are less by a size."""
+    builder, integer, double = ExpressionBuilder(), dtypes.int64, dtypes.float64
+    positive, size, factor = builder.number(integer), builder.number(integer), builder.number(double)
+    place = builder.node("index")
+    below = builder.call("subtract", (place, size), integer, "{x} - {y}")
+    is_positive = builder.call("less", (place, positive), dtypes.bool_, "{x} < {y}")
+    place = builder.call("where", (is_positive, place, below), integer, "tl.where({x}, {y}, {z})")
+    found = builder.call("multiply", (builder.cast(place, integer, double), factor), double, "{x} * {y}")
+    return FixedOperation("fft.fftfreq", builder.build([builder.cast(found, double, dtype)], [dtype]))
 
 
 def _checked(function: str, n: Any, d: Any, dtype: Any) -> tuple[int, float, np.dtype]:
