@@ -19,6 +19,8 @@ from tilearray.geometry.shapes import Shape, broadcast_shapes
 from tilearray.promotion.scalars import ScalarClass, as_number, classify
 from tilearray.random.targets import Target, stored
 
+_MODERATE = 1e38
+"""A number that float32 holds."""
 _NUMPY: Any = np.generic  # Any: else a type checker takes the numbers to be unknown
 
 
@@ -110,5 +112,7 @@ def _in(dtype: np.dtype, value: Any) -> Any:
 
 def rounded(value: Any, dtype: np.dtype) -> float:
     """Return a number as a float dtype has it: infinity if it is too large."""
+    if value.__class__ is float and -_MODERATE < value < _MODERATE and dtype.itemsize >= 4:
+        return float(dtype.type(value))
     with np.errstate(over="ignore"):
         return float(dtype.type(as_number(value, dtypes.float64)))
