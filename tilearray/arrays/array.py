@@ -118,6 +118,8 @@ class Array(NumPyMethods, MissingMethods):
     @property
     def mT(self) -> Array:
         """The view with its last two axes exchanged."""
+        if len(self._signature.layout.shape) == 2:
+            return views.transposed(self)
         return products.matrix_transpose(self)
 
     @property

@@ -11,6 +11,7 @@ The mask takes the memory of a vector, and nothing moves between devices.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,11 @@ from tilearray.arrays.array import Array
 from tilearray.arrays.fills import empty, numpy_makes
 from tilearray.arrays.uninitialised import dtype_or_default, uninitialised
 from tilearray.dtypes import DTypeLike
+from tilearray.engine.context import STATE
 from tilearray.engine.devices import CPU, Device, DeviceLike, as_device, common_device
+from tilearray.engine.execute import run_fixed
+from tilearray.engine.expression import ExpressionBuilder
+from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import HostData, dense_signature, over
 from tilearray.errors import ShapeError, shown
 from tilearray.functions.arguments import all_arrays, as_array
@@ -31,6 +36,12 @@ from tilearray.geometry.shapes import as_int, as_ints
 from tilearray.ops.arithmetic import choose
 from tilearray.ops.execute import execute, fill
 from tilearray.ops.moves import assign
+
+FEW = 2**20
+"""The elements of which a triangle counts the places of elements on a GPU: one launch, and no mask.
+
+More elements take the memory's time with a mask, and positions would take longer than that.
+"""
 
 
 def tril(x: Array | HostData, /, k: int = 0) -> Array:
@@ -94,8 +105,40 @@ def _triangle(x: Array | HostData, k: Any, function: str) -> Array:
     result = empty(shape, dtype=x.dtype, device=x.device)
     if not x.size:
         return result
+    if _counts_places(x):
+        numbers = shape[-2], shape[-1], max(-shape[-2], min(k, shape[-1]))
+        return run_fixed(_kept(function, x.dtype), [x, *numbers], result)
     zero = False if x.dtype == dtypes.bool_ else 0
     return execute(choose, (_mask(shape[-2], shape[-1], k, function == "tril", x.device), x, zero), result)
+
+
+def _counts_places(x: Array) -> bool:
+    """Return whether the elements are few and dense, on a GPU, and neither recorded nor followed."""
+    device, layout = x._signature.device, x._signature.layout
+    if layout.size > FEW or not layout.contiguous or device.backend.on_host:
+        return False
+    if device.recorder is not None or STATE.get().recording is not None:
+        return False
+    return dtypes.info(x.dtype).kind in ("bool", "int", "uint", "float", "complex")
+
+
+@cache
+def _kept(function: str, dtype: np.dtype) -> FixedOperation:
+    """Return the operation that keeps elements up to a diagonal, or from one on: of rows, columns and its number."""
+    builder, int32 = ExpressionBuilder(), dtypes.int32
+    element, rows, columns, k = builder.array(dtype), *(builder.number(int32) for _ in range(3))
+    place = builder.cast(builder.node("index"), dtypes.int64, int32)
+    column = builder.call("remainder", (place, columns), int32, "{x} % {y}")
+    line = builder.call("floor_divide", (place, columns), int32, "{x} // {y}")
+    row = builder.call("remainder", (line, rows), int32, "{x} % {y}")
+    diagonal = builder.call("subtract", (column, row), int32, "{x} - {y}")
+    name, sign = ("less_equal", "<=") if function == "tril" else ("greater_equal", ">=")
+    is_kept = builder.call(name, (diagonal, k), dtypes.bool_, f"{{x}} {sign} {{y}}")
+    is_complex = dtypes.info(dtype).kind == "complex"
+    zero = builder.cast(builder.constant(False, dtypes.bool_), dtypes.bool_, dtype)
+    where = "complex_where({x}, {y}, {z})" if is_complex else "tl.where({x}, {y}, {z})"
+    found = builder.call("where", (is_kept, element, zero), dtype, where)
+    return FixedOperation(function, builder.build([found], [dtype]))
 
 
 def _mask(rows: int, columns: int, k: int, lower: bool, device: Device) -> Array:

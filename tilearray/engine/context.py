@@ -351,6 +351,15 @@ class unrecorded(Block):  # noqa: N801 - called like a function
             recording.end()
 
 
+def decided(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result of a call whose dtypes are decided: run at once, and with the semantics "array-api"."""
+    state = STATE.get()
+    if state.recording is None and state.semantics is as_semantics("array-api"):
+        return function(*arguments)
+    with unrecorded(), semantics("array-api"):
+        return function(*arguments)
+
+
 def get_semantics() -> Semantics:
     """Return the active semantics.
 

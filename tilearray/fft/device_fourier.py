@@ -22,7 +22,7 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.backend import Transforms
-from tilearray.engine.context import STATE, semantics, unrecorded
+from tilearray.engine.context import STATE, decided
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
@@ -250,8 +250,7 @@ class DeviceFourier:
 
     def run(self, method: str, *arguments: Any) -> Any:
         """Return the result of a method. The dtypes are decided, so the semantics in force have no influence."""
-        with unrecorded(), semantics("array-api"):
-            return getattr(self, method)(*arguments)
+        return decided(getattr(self, method), *arguments)
 
     def once(self, method: str, x: Any, sizes: Ints, axes: Ints, inverse: bool, norm: str, dtype: np.dtype) -> Any:
         """Return what runs a method for arrays of the signature of `x`: `Passes`, else the method itself, or None."""

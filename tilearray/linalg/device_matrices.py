@@ -19,10 +19,10 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.arrays.asarray import asarray
-from tilearray.arrays.fills import full, zeros
+from tilearray.arrays.fills import arange, zeros
 from tilearray.arrays.triangular import eye, tril, triu
 from tilearray.engine.backend import Factors
-from tilearray.engine.context import STATE, semantics, unrecorded
+from tilearray.engine.context import STATE, decided
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
@@ -32,8 +32,7 @@ from tilearray.functions.reductions import all, any, count_nonzero, max, min, pr
 from tilearray.functions.searching import where
 from tilearray.ops.arithmetic import abs
 from tilearray.ops.elementary import log
-from tilearray.ops.execute import execute
-from tilearray.ops.moves import assign
+from tilearray.ops.execute import store
 from tilearray.ops.number_parts import conj, isfinite, isnan, sign
 from tilearray.ops.promotion_methods import COMPLEX_OF, REAL_PART, opmath
 
@@ -57,8 +56,7 @@ class DeviceMatrices:
 
     def run(self, method: str, *arguments: Any) -> Any:
         """Return the result of a method. The dtypes are decided, so the semantics in force have no influence."""
-        with unrecorded(), semantics("array-api"):
-            return getattr(self, method)(*arguments)
+        return decided(getattr(self, method), *arguments)
 
     # ------------------------------------------------------------------ decompositions
 
@@ -67,7 +65,7 @@ class DeviceMatrices:
         a = _columns(x, opmath(dtype))
         if a.size:
             self._checked("potrf", a, _NOT_POSITIVE, not upper, x.shape[-1])
-        return _rounded((triu if upper else tril)(a.mT), dtype)
+        return _rounded((tril if upper else triu)(a).mT, dtype)
 
     def qr(self, x: Any, mode: str, dtype: np.dtype) -> tuple[Any, Any]:
         """Return the orthogonal and the triangular factor."""
@@ -80,7 +78,7 @@ class DeviceMatrices:
         a = _columns(x, wide)
         tau = new_like(x, (*stack, k), wide)
         self._run("geqrf", a, m, n, _count(stack), a._address, tau._address)
-        r = triu(a.mT[..., :width, :])
+        r = tril(a[..., :width]).mT
         if width > n:
             columns = new_like(x, (*stack, width, m), wide)
             columns[..., :n, :] = a
@@ -185,14 +183,13 @@ class DeviceMatrices:
     def det(self, x: Any, dtype: np.dtype) -> Any:
         """Return the determinants."""
         wide = opmath(dtype)
-        elements, parity = self._triangle(x, wide)
-        return _rounded(prod(elements, axis=-1, dtype=wide) * parity, dtype)
+        return _rounded(prod(self._triangle(x, wide), axis=-1, dtype=wide), dtype)
 
     def slogdet(self, x: Any, dtype: np.dtype) -> tuple[Any, Any]:
         """Return the signs and the logarithms of the absolute values of the determinants."""
         wide = opmath(dtype)
-        elements, parity = self._triangle(x, wide)
-        signs = prod(sign(elements), axis=-1, dtype=wide) * parity
+        elements = self._triangle(x, wide)
+        signs = prod(sign(elements), axis=-1, dtype=wide)
         return _rounded(signs, dtype), _rounded(sum(log(abs(elements)), axis=-1, dtype=_real(wide)), _real(dtype))
 
     def matrix_rank(
@@ -240,7 +237,7 @@ class DeviceMatrices:
         """Call a function of the library for the matrices of an array; return its int32 for each of them."""
         info = new_like(like, (_count(like.shape[:-2]),), _INT32)  # which the library writes
         method = getattr(self._factors, function)
-        method(STATE.get().stream, like.dtype.name, *arguments, info._address)
+        method(STATE.get().stream, dtypes.info(like.dtype).name, *arguments, info._address)
         return info
 
     def _checked(self, function: str, a: Any, message: str, *arguments: Any) -> None:
@@ -252,8 +249,8 @@ class DeviceMatrices:
         """Return the solutions for stacks of matrices, and which matrices are singular."""
         n, columns = x1.shape[-1], x2.shape[-1]
         stack = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
-        a = _columns(broadcast_to(x1, (*stack, n, n)), wide)
-        b = _columns(broadcast_to(x2, (*stack, n, columns)), wide)
+        a = _columns(x1 if x1.shape[:-2] == stack else broadcast_to(x1, (*stack, n, n)), wide)
+        b = _columns(x2 if x2.shape[:-2] == stack else broadcast_to(x2, (*stack, n, columns)), wide)
         if not (a.size and b.size):
             return b.mT, zeros(_count(stack), _INT32, device=x1.device)
         info, pivots = self._factored(a)
@@ -269,7 +266,7 @@ class DeviceMatrices:
         info, pivots = self._factored(a)
         arguments = x.shape[-1], _count(x.shape[:-2]), a._address, pivots._address, found._address
         said = new_like(x, info.shape, _INT32)
-        if not self._factors.getri(STATE.get().stream, wide.name, *arguments, said._address):
+        if not self._factors.getri(STATE.get().stream, dtypes.info(wide).name, *arguments, said._address):
             run_fixed(_identity(wide), [x.shape[-1] ** 2, x.shape[-1] + 1], found)
             self._solve(a, pivots, found)
         return found.mT, info
@@ -284,22 +281,23 @@ class DeviceMatrices:
         count, (columns, n) = _count(a.shape[:-2]), b.shape[-2:]
         said = new_like(a, (count,), _INT32)
         arguments = n, columns, count, a._address, pivots._address, b._address, said._address
-        self._factors.getrs(STATE.get().stream, a.dtype.name, *arguments)
+        self._factors.getrs(STATE.get().stream, dtypes.info(a.dtype).name, *arguments)
 
     def _pivots(self, a: Any) -> Any:
         """Return new memory for the pivots of matrices."""
         name = self._factors.pivots(a.shape[-1], _count(a.shape[:-2]))
         return new_like(a, a.shape[:-1], dtypes.as_dtype(name))
 
-    def _triangle(self, x: Any, wide: np.dtype) -> tuple[Any, Any]:
-        """Return the diagonals of the triangular factors, and the signs of the permutations."""
+    def _triangle(self, x: Any, wide: np.dtype) -> Any:
+        """Return the diagonals of the triangular factors, negative where rows were exchanged."""
         n, stack = x.shape[-1], x.shape[:-2]
         a = _columns(x, wide)
         if not a.size:
-            return new_like(x, (*stack, n), wide), full(stack, 1, dtype=wide, device=x.device)
+            return new_like(x, (*stack, n), wide)
         _, pivots = self._factored(a)
-        moved = count_nonzero(pivots != asarray(np.arange(1, n + 1, dtype=pivots.dtype), device=x.device), axis=-1)
-        return diagonal(a, 0, -2, -1), astype(1 - 2 * (moved % 2), wide)
+        rows = broadcast_to(arange(1, n + 1, dtype=pivots.dtype, device=x.device), (*stack, n))
+        operands = diagonal(a, 0, -2, -1), pivots, rows
+        return run_fixed(_exchanged(wide, pivots.dtype), operands, new_like(x, (*stack, n), wide))
 
     def _eigh(self, x: Any, lower: bool, wide: np.dtype, vectors: bool) -> tuple[Any, Any]:
         _check_finite((tril if lower else triu)(x), _NO_EIGENVALUES)
@@ -365,11 +363,26 @@ def _identity(dtype: np.dtype) -> FixedOperation:
     return FixedOperation("inv", builder.build([builder.cast(found, dtypes.bool_, dtype)], [dtype]))
 
 
+@cache
+def _exchanged(dtype: np.dtype, pivot: np.dtype) -> FixedOperation:
+    """Return the operation that negates elements whose pivot is another row than theirs."""
+    builder = ExpressionBuilder()
+    element, *rows = builder.array(dtype), builder.array(pivot), builder.array(pivot)
+    moved = builder.call("not_equal", tuple(rows), dtypes.bool_, "{x} != {y}")
+    is_complex = dtype in REAL_PART
+    opposite = builder.call("negative", (element,), dtype, "complex_negative({x})" if is_complex else "{x} * -1.0")
+    where = "complex_where({x}, {y}, {z})" if is_complex else "tl.where({x}, {y}, {z})"
+    found = builder.call("where", (moved, opposite, element), dtype, where)
+    return FixedOperation("det", builder.build([found], [dtype]))
+
+
 def _columns(x: Any, dtype: np.dtype) -> Any:
     """Return a copy of matrices in column-major order, as an array of the transposed matrices in C order."""
     *stack, m, n = x.shape
     found = new_like(x, (*stack, n, m), dtype)
-    return execute(assign, (x.mT,), found) if x.size else found
+    if x.size:
+        store(found, x.mT)
+    return found
 
 
 def _count(stack: Sequence[int]) -> int:

@@ -6,12 +6,14 @@ library's error, which says what to write instead.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from numbers import Real
 from typing import Any, Final
 
 import numpy as np
 
 from tilearray import dtypes
+from tilearray.engine.backend import Factors
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import common_device
@@ -42,12 +44,17 @@ def matrices(function: str, *operands: ArrayBase) -> Runs:
     if factors is None:
         part: Runs = OnHost(matrices_of(function, first))
     else:
-        from tilearray.linalg.device_matrices import DeviceMatrices  # the host does not need it
-
-        part = DeviceMatrices(factors)
+        part = _on_device(factors)
     if len(operands) > 1:
         common_device(function, [x._signature for x in operands])
     return part
+
+
+@lru_cache(16)
+def _on_device(factors: Factors) -> Runs:
+    from tilearray.linalg.device_matrices import DeviceMatrices  # the host does not need it
+
+    return DeviceMatrices(factors)
 
 
 def float_dtype(function: str, *operands: ArrayBase) -> np.dtype:

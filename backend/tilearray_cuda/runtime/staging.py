@@ -10,6 +10,7 @@ arrays go to the host through a chunk, and those of medium size after their stre
 from __future__ import annotations
 
 import ctypes
+import math
 from collections import deque
 from contextlib import suppress
 from typing import Any
@@ -236,7 +237,7 @@ def download_array(
     The result keeps the order of the axes in memory. The copy includes small gaps, and a second copy on the host
     removes them.
     """
-    size = int(np.prod(shape, dtype=np.int64))
+    size = math.prod(shape)
     if size == 0:
         return np.empty(shape, dtype)
     low, high = span_of(shape, strides)

@@ -1,0 +1,69 @@
+"""Kernels of small matrices that count the places of elements, on an emulated GPU whose cuSOLVER is LAPACK."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.kernels import needs_triton
+
+pytestmark = [needs_triton, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("name", ["bool", "int8", "uint64", "bfloat16", "float8_e4m3fn", "float8_e8m0fnu", "complex64"])
+def test_triangles(process, name):
+    process.pool.submit(_triangles, name).result()
+
+
+def _triangles(name: str) -> None:
+    """Of dense matrices in one launch; of others, and of followed ones, as on the host."""
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+    rng = np.random.default_rng(2)
+    for shape in ((5, 7), (7, 5), (3, 4, 6), (2, 3, 1, 1)):
+        host = 2.0 ** rng.integers(0, 1 if name == "bool" else 4, shape).astype("float32")
+        wide = ta.asarray(host, device=device)
+        x = (wide > 0) if name == "bool" else wide.astype(name)
+        views = [(x, host, 1), (x.mT, np.swapaxes(host, -1, -2), 3), (x[..., ::2], host[..., ::2], 3)]
+        for given, exact, most in views:
+            for k in (0, 1, -1, 3, -9, 10**12):
+                for function in ("tril", "triu"):
+                    launches = device.backend.launches
+                    found = getattr(ta, function)(given, k)
+                    assert device.backend.launches - launches <= most
+                    assert found.dtype == x.dtype
+                    wanted = ta.to_numpy(getattr(ta, function)(ta.asarray(exact, device="cpu").astype(name), k))
+                    np.testing.assert_array_equal(ta.to_numpy(found).astype("complex64"), wanted.astype("complex64"))
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "complex64", "complex128"])
+def test_determinants(process, name):
+    process.pool.submit(_determinants, name).result()
+
+
+def _determinants(name: str) -> None:
+    """Rows that were exchanged change the sign, in stacks with pivots of 32 bits and in matrices with 64."""
+    pytest.importorskip("scipy", reason="SciPy is not installed")
+    from support.fake_cusolver import FakeFactors
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+    device.backend.factors = FakeFactors(device.backend)
+    rng = np.random.default_rng(3)
+    for shape in ((4, 4), (1, 1), (5, 3, 3), (2, 3, 2, 2)):
+        host = (rng.normal(size=shape) + (1j * rng.normal(size=shape) if name.startswith("c") else 0)).astype(name)
+        x = ta.asarray(host, device=device)
+        near = 1e-4 if name in ("float32", "complex64") else 1e-12
+        np.testing.assert_allclose(ta.to_numpy(ta.linalg.det(x)), np.linalg.det(host), rtol=near)
+        for found, wanted in zip(ta.linalg.slogdet(x), np.linalg.slogdet(host)):
+            np.testing.assert_allclose(ta.to_numpy(found), wanted, rtol=near, atol=near)
+        positive = host @ np.conj(np.swapaxes(host, -1, -2)) + 3 * np.eye(shape[-1], dtype=name)
+        for upper in (False, True):
+            found = ta.to_numpy(ta.linalg.cholesky(ta.asarray(positive, device=device), upper=upper))
+            wanted = np.linalg.cholesky(positive)
+            wanted = np.conj(np.swapaxes(wanted, -1, -2)) if upper else wanted
+            np.testing.assert_allclose(found, wanted, rtol=near, atol=near)
