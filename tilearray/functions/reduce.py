@@ -17,13 +17,12 @@ from tilearray.engine.operation import Operation, typed_scalar
 from tilearray.engine.plan import Key
 from tilearray.engine.signature import ArrayBase, new_array, signature_of
 from tilearray.errors import WriteError
-from tilearray.functions.manipulation import broadcast_to
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.shapes import reduced_shape
 from tilearray.geometry.strides import broadcast_strides
 from tilearray.ops.execute import fill
 from tilearray.ops.reduction import Reduction, measured_in, reduction_of
-from tilearray.ops.summation_order import SummationOrder
+from tilearray.ops.summation_order import SummationOrder, order_on
 from tilearray.promotion.scalars import Number
 
 FLOAT64 = np.dtype(np.float64)
@@ -62,7 +61,8 @@ def again(words: Words | None, x: Any) -> Any:
     if name == "mean":
         return plan.call(state.stream, x, count)
     axes = tuple(range(len(layout.shape))) if axis is None else (axis % len(layout.shape),)
-    return plan.call(state.stream, x, _first(x, axes), count, count)
+    order = order_on(x._signature.device, name, words[3])
+    return plan.call(state.stream, x, _middle(x, axes, x._signature.dtype, count, order), count, count)
 
 
 def _remember(words: Words, x: ArrayBase, operation: Operation, keys: list[Key]) -> None:
@@ -122,7 +122,7 @@ def reduce(
     arrays = (x, _middle(x, axes, dtype, numbers[0], order)) if function in ("var", "std") else (x,)
     keys: list[Key] = [*[array._signature for array in arrays], *[typed_scalar(FLOAT64) for _ in numbers]]
     found = run(operation, keys, (*arrays, *numbers), None, refuse)
-    if words is not None and (order == "fixed" or len(arrays) == 1):
+    if words is not None:
         _remember(words, x, operation, keys)
     return found
 
@@ -220,8 +220,14 @@ def _middle(x: A, axes: tuple[int, ...], dtype: np.dtype, count: float, order: S
     """Return what a variance of a dtype measures distances from: the first elements, or the mean in any order."""
     if order == "fixed":
         return _first(x, axes)
-    mean = reduce("mean", x, axes, measured_in(x.dtype, dtype, order), True, count, order=order)
-    return broadcast_to(mean, x.shape)
+    layout, wide = x._signature.layout, measured_in(x._signature.dtype, dtype, order)
+    words = None
+    if wide == x._signature.dtype and len(axes) in (1, layout.ndim):
+        words = ("mean", axes[0] if len(axes) == 1 else None, True, order)
+    mean = again(words, x)
+    if mean is None:
+        mean = reduce("mean", x, axes, wide, True, count, order=order, words=words)
+    return mean._view(mean._signature.layout.broadcast_to(layout.shape))
 
 
 def refuse(operation: Operation, operands: Any, out: ArrayBase) -> Any:
