@@ -74,6 +74,44 @@ def test_large_blocks_of_other_sizes_go_back(device, stub):
     del second
 
 
+def test_large_blocks_serve_sizes_that_are_a_little_smaller(device, stub):
+    first = device.allocate(100 * MIB, 0)
+    pointer = first.pointer
+    del first
+    stub.start_log()
+    second = device.allocate(90 * MIB, 0)
+    assert (second.pointer, stub.log(), device.statistics().live) == (pointer, [], 100 * MIB)
+    del second
+    assert device.allocate(88 * MIB, 0).pointer != pointer
+    assert device.allocate(100 * MIB, 0).pointer == pointer
+
+
+def test_large_blocks_stay_for_programs_that_alternate_sizes(device, stub):
+    for _ in range(2):
+        stub.start_log()
+        for size in (50, 70, 100):
+            device.allocate(size * MIB, 0)
+    assert stub.log() == []
+    assert device.statistics()[:3] == (0, 220 * MIB, 220 * MIB)
+
+
+@pytest.mark.parametrize(
+    ("free", "wanted", "limit"),
+    [
+        (170, 40, None),  # more than four times what is in use
+        (120, 140, None),  # more than a quarter of the GPU
+        (50, 70, 400 * MIB),  # more than a quarter of the limit
+    ],
+)
+def test_large_blocks_that_stay_are_bounded(device, stub, free, wanted, limit):
+    device.memory.set_limit(limit)
+    device.allocate(free * MIB, 0)
+    stub.start_log()
+    device.allocate(wanted * MIB, 0)
+    assert [call.name for call in stub.log()] == ["cuMemFreeAsync", "cuMemAllocFromPoolAsync"]
+    assert device.statistics().held == wanted * MIB
+
+
 def test_statistics(device):
     empty = device.statistics()
     assert empty[:4] == (0, 0, 0, 0)
