@@ -26,6 +26,17 @@ def test_integer_ranges_are_numpys(start, stop, step, dtype):
     assert ta.arange(start, stop).tolist() == list(range(start, stop))
 
 
+@pytest.mark.parametrize("dtype", [None, "int32", "float32", "float64", "int8"])
+def test_integer_ranges_of_a_gpu_are_those_of_the_host(elsewhere, dtype):
+    for start, stop, step in ((0, 9, 1), (9, -3, -4), (5, 5, 1), (-100, 101, 50), (2**31 - 4, 2**31 - 1, 1), (3, 0, 2)):
+        if dtype != "int8" or abs(start) < 128:
+            mine, host = (ta.arange(start, stop, step, dtype=dtype, device=device) for device in (elsewhere, "cpu"))
+            assert (mine.dtype, mine.shape, mine.device) == (host.dtype, host.shape, elsewhere)
+            assert mine.tolist() == host.tolist()
+    with pytest.raises(ScalarOverflowError):
+        ta.arange(300, dtype="int8", device=elsewhere)
+
+
 @given(FLOATS, FLOATS, st.floats(0.05, 5) | st.floats(-5, -0.05))
 def test_float_ranges_are_numpys(start, stop, step):
     """NumPy steps by ``(start + step) - start``, which is less exact: its rounding is what may differ."""

@@ -32,7 +32,7 @@ _IN_CACHE = 2**20
 
 
 def of_small_numbers(start: Any, stop: Any, step: Any, dtype: np.dtype | None, device: Device) -> Array | None:
-    """Return ``arange`` of Python numbers if NumPy's result is exact and on the device; None for all other arguments.
+    """Return ``arange`` of Python numbers if NumPy's result is exact, on a GPU of ints; None for all other arguments.
 
     Examples
     --------
@@ -50,9 +50,12 @@ def of_small_numbers(start: Any, stop: Any, step: Any, dtype: np.dtype | None, d
         return None
     if dtype is None:
         dtype = STATE.get().semantics.defaults[kind_of_default]
-    bound = _WHOLE.get(dtype, 0) if device.backend.on_host and step else 0
+    bound = _WHOLE.get(dtype, 0) if step and (device.backend.on_host or kind_of_default == "int") else 0
     if not (-bound < start < bound and abs(stop) + abs(step) < bound):
         return None
+    if not device.backend.on_host:
+        numbers = [start % 2**64, step % 2**64]
+        return _filled(stepping(dtypes.int64, dtype), len(range(start, stop, step)), numbers, dtype, device)
     return from_result(cast(Any, np.arange)(first, stop, step, dtype), Array)
 
 
