@@ -11,7 +11,6 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
-from tilearray.arrays.asarray import asarray
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.array_type import A
 from tilearray.engine.context import STATE
@@ -19,9 +18,10 @@ from tilearray.engine.devices import Device, DeviceLike, as_device
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
-from tilearray.engine.signature import HostData, dense_signature, new_array
+from tilearray.engine.signature import HostData, dense_signature, from_result, new_array
 from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.arguments import as_array
+from tilearray.functions.conversion import astype
 from tilearray.functions.joining import roll
 from tilearray.geometry.shapes import as_int, normalize_axes
 
@@ -58,8 +58,9 @@ def fftfreq(n: int, /, d: float = 1.0, *, dtype: DTypeLike | None = None, device
     target = as_device(device, "fft.fftfreq")
     if not target.backend.on_host:
         return _on_device(size, (size + 1) // 2, size, step, dtype, target)
-    places = np.concatenate([np.arange((size + 1) // 2), np.arange(-(size // 2), 0)])
-    return asarray(places * (1.0 / (size * step)), dtype=dtype, device=target)
+    places = np.arange(size)
+    places[(size + 1) // 2 :] -= size
+    return _rounded(places * (1.0 / (size * step)), dtype)
 
 
 def rfftfreq(n: int, /, d: float = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
@@ -75,7 +76,11 @@ def rfftfreq(n: int, /, d: float = 1.0, *, dtype: DTypeLike | None = None, devic
     target = as_device(device, "fft.rfftfreq")
     if not target.backend.on_host:
         return _on_device(size // 2 + 1, size, size, step, dtype, target)
-    return asarray(np.arange(size // 2 + 1) * (1.0 / (size * step)), dtype=dtype, device=target)
+    return _rounded(np.arange(size // 2 + 1) * (1.0 / (size * step)), dtype)
+
+
+def _rounded(frequencies: np.ndarray, dtype: np.dtype) -> Array:
+    return astype(from_result(frequencies, Array), dtype, copy=False)
 
 
 def _on_device(count: int, positive: int, size: int, step: float, dtype: np.dtype, device: Device) -> Array:
