@@ -49,6 +49,22 @@ def test_batches_and_several_axes():
         assert np.abs(ta.to_numpy(ta.fft.rfftn(x.real, axes=axes)) - wanted).max() < 1e-11, axes
 
 
+@pytest.mark.parametrize("shape", [(6, 10), (257, 129), (1000, 1024), (1024, 2049), (2048, 2048), (2100, 2100)])
+def test_real_planes_of_both_layouts(shape):
+    """One transform, or one for each axis, or a copy before; each call twice, as the second one is planned."""
+    rng = np.random.default_rng(5)
+    values = rng.normal(size=shape).astype("float32")
+    halves = (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype("complex64")
+    for function, host in ((ta.fft.rfft2, values), (ta.fft.irfft2, halves)):
+        wanted = getattr(np.fft, function.__name__)(host)
+        x = ta.asarray(host, device="cuda")
+        for given in (x, ta.asarray(np.ascontiguousarray(host.T), device="cuda").T):
+            for _ in range(2):
+                found = ta.to_numpy(function(given))
+                assert np.abs(found - wanted).max() < 1e-5 * np.abs(wanted).max()
+            np.testing.assert_array_equal(ta.to_numpy(given), host)
+
+
 def test_misaligned_real_operands():
     x = ta.asarray(np.arange(65.0, dtype="float32"), device="cuda")
     for start in range(4):
