@@ -67,3 +67,34 @@ def _determinants(name: str) -> None:
             wanted = np.linalg.cholesky(positive)
             wanted = np.conj(np.swapaxes(wanted, -1, -2)) if upper else wanted
             np.testing.assert_allclose(found, wanted, rtol=near, atol=near)
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "bfloat16", "complex64", "int32"])
+def test_cross_products(process, name):
+    process.pool.submit(_cross_products, name).result()
+
+
+def _cross_products(name: str) -> None:
+    """Of dense arrays of floats in one launch; the bits of real numbers are those of the host."""
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+    rng = np.random.default_rng(4)
+    for shape in ((1, 3), (7, 3), (2, 5, 3), (0, 3)):
+        hosts = [rng.normal(size=shape) + (1j * rng.normal(size=shape) if name == "complex64" else 0) for _ in range(2)]
+        x, y = (ta.asarray(each * 9, device="cpu").astype(name) for each in hosts)
+        a, b = x.to_device(device), y.to_device(device)
+        for mine, theirs, most in (
+            ((a, b), (x, y), 20 if name == "int32" else 1),
+            ((a[::-1], b), (x[::-1], y), 20),
+            ((a, b[:1]), (x, y[:1]), 20),
+        ):
+            launches = device.backend.launches
+            found, wanted = ta.cross(*mine), ta.cross(*theirs)
+            assert device.backend.launches - launches <= most
+            assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+            near = 1e-5 if name == "complex64" else 0
+            found, wanted = (ta.to_numpy(each).astype("complex128") for each in (found, wanted))
+            np.testing.assert_allclose(found, wanted, rtol=near, atol=near * 100)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
+import numpy as np
+
+from tilearray import dtypes
 from tilearray.engine.array_type import A
-from tilearray.engine.signature import HostData
+from tilearray.engine.context import STATE
+from tilearray.engine.execute import run_fixed
+from tilearray.engine.expression import ExpressionBuilder
+from tilearray.engine.operation import FixedOperation
+from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import ShapeError
 from tilearray.functions.arguments import all_arrays, common_dtype
 from tilearray.functions.conversion import astype
 from tilearray.functions.joining import stack
-from tilearray.functions.manipulation import moveaxis, reshape, unstack
+from tilearray.functions.manipulation import moveaxis, new_like, reshape, unstack
+from tilearray.geometry.layout import Layout
 from tilearray.geometry.shapes import broadcast_shapes, normalize_axis
 from tilearray.ops.arithmetic import multiply, subtract
 from tilearray.ops.promotion_methods import opmath
@@ -124,12 +133,44 @@ def cross_along(function: str, x1: A | HostData, x2: A | HostData, axisa: Any, a
     x1, x2 = all_arrays(function, (x1, x2))
     dtype = common_dtype(function, [x1.dtype, x2.dtype], NUMERIC)
     wide = opmath(dtype)
+    if axisa == axisb == axisc == -1 and x1.shape == x2.shape and x1.shape[-1:] == (3,) and _are_dense(dtype, x1, x2):
+        memories = [x._view(Layout(x.shape, (0,) * x.ndim)) for x in (x1, x2)]
+        return run_fixed(_crossed(dtype, wide), memories, new_like(x1, x1.shape))
     first, second = _components(function, x1, axisa, wide), _components(function, x2, axisb, wide)
     shape = broadcast_shapes(first[0].shape, second[0].shape, function=function)
     place = normalize_axis(axisc, len(shape) + 1, function)
     turns = ((1, 2), (2, 0), (0, 1))
     found: Any = [subtract(multiply(first[i], second[j]), multiply(first[j], second[i])) for i, j in turns]
     return astype(stack(found, axis=place), dtype, copy=False)
+
+
+def _are_dense(dtype: np.dtype, *arrays: ArrayBase) -> bool:
+    """Return whether arrays of a float or complex dtype lie in C order on a GPU, and nobody follows or records them."""
+    device = arrays[0]._signature.device
+    if not device.backend.computes_places or device.recorder is not None or STATE.get().recording is not None:
+        return False
+    if dtypes.info(dtype).kind not in ("float", "complex") or not arrays[0].size:
+        return False
+    return all(x._signature.device is device and x.dtype == dtype and x._signature.layout.contiguous for x in arrays)
+
+
+@cache
+def _crossed(dtype: np.dtype, wide: np.dtype) -> FixedOperation:
+    """Return the operation that multiplies dense vectors of three elements, of which it gets the memory."""
+    builder, integer, kind = ExpressionBuilder(), dtypes.int64, dtypes.info(wide).kind
+    memories = builder.memory(dtype), builder.memory(dtype)
+    place = builder.node("index")
+    turn = builder.call("remainder", (place, builder.constant(3, integer)), integer, "{x} % {y}")
+    after = builder.call("after", (place, turn), integer, "{x} + tl.where({y} == 2, -2, 1)")
+    before = builder.call("before", (place, turn), integer, "{x} + tl.where({y} == 0, 2, -1)")
+    a, b, c, d = [
+        builder.cast(builder.node("gather", memory, where), dtype, wide)
+        for memory, where in zip(memories * 2, (after, before, before, after))
+    ]
+    texts = [each.triton.get(kind, each.triton["any"]) for each in (multiply, subtract)]
+    products = [builder.call("multiply", pair, wide, texts[0]) for pair in ((a, b), (c, d))]
+    found = builder.call("subtract", tuple(products), wide, texts[1])
+    return FixedOperation("cross", builder.build([builder.cast(found, wide, dtype)], [dtype]))
 
 
 def _components(function: str, x: A, axis: Any, dtype: Any) -> tuple[A, ...]:
