@@ -9,7 +9,7 @@ from support.block_digits import assembly, digits
 from support.interpreter.threads_of_ptx import run_in_threads
 
 from tilearray_cuda.kernels.block_assembly import DIGITS
-from tilearray_cuda.kernels.block_counts import count_function, histogram_functions
+from tilearray_cuda.kernels.block_counts import count_function, histogram_functions, place_functions
 
 
 @given(st.sampled_from([1, 2]), st.data())
@@ -38,3 +38,16 @@ def test_histograms_count_all_digits_of_many_blocks(count, seed):
             wanted[256 * digit : 256 * digit + 256] += np.bincount(found, minlength=256)
     (found,) = run_in_threads(steps[2][0], 1, steps[2][1], [index])
     np.testing.assert_array_equal(found, wanted)
+
+
+@given(st.sampled_from([32, 2048]), st.sampled_from([4, 8]), st.integers(0, 2**32))
+def test_places_are_counted_and_those_beyond_are_not(places, warps, seed):
+    begun, added, found = [assembly(text)[0] for text in place_functions(places, warps)]
+    run_in_threads(begun, 1, 1, [np.arange(32 * warps, dtype=np.int32)])
+    rng, wanted = np.random.default_rng(seed), np.zeros(places, np.int64)
+    for _ in range(2):
+        place = rng.integers(0, places + 9, 1000).astype(np.int32)
+        run_in_threads(added, 1, 1, [place])
+        wanted += np.bincount(place, minlength=places)[:places]
+    (counted,) = run_in_threads(found, 1, 1, [np.arange(places, dtype=np.int32)])
+    np.testing.assert_array_equal(counted, wanted)

@@ -74,8 +74,8 @@ def test_the_compiler_takes_searches_in_buckets(dtype):
         assert read_machine_code(compile_source(source, 90).cubin).spills == 0
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int64"])
-@pytest.mark.parametrize("bins", [32, 256, 2048])
+@pytest.mark.parametrize("dtype", ["uint8", "uint32", "uint64"])
+@pytest.mark.parametrize("bins", [2048, 8192])
 def test_the_compiler_takes_counts(dtype, bins):
     """Counts in shared memory, and one atomic for each bin of a program."""
     from support.oracles.formats import dtype_of
@@ -83,6 +83,7 @@ def test_the_compiler_takes_counts(dtype, bins):
     from tilearray.geometry.selection import make_selection
     from tilearray.numpy_names.histograms import _counting
     from tilearray_cuda.kernels.compile import compile_source
+    from tilearray_cuda.kernels.machine_code import read_machine_code
     from tilearray_cuda.kernels.schedules.choose import loop_class, schedule_of
     from tilearray_cuda.kernels.source import source_of
     from tilearray_cuda.kernels.spec import make_spec
@@ -92,9 +93,12 @@ def test_the_compiler_takes_counts(dtype, bins):
         loop = make_selection((300_000,), [(0,)], [(stride,)])
         source = source_of(schedule_of(make_spec(graph, loop_class(loop), (True, True)), 90))
         assert source.name == "bins_selection"
-        ptx = compile_source(source, 90).ptx
-        assert re.search(r"(atom|red)\.\S*shared", ptx)
-        assert ("ld.global.v" in ptx) == (stride == 1)
+        compiled = compile_source(source, 90)
+        assert re.search(r"red\.\S*shared", compiled.ptx)
+        assert ("ld.global.v" in compiled.ptx) == (stride == 1)
+        code = read_machine_code(compiled.cubin)
+        assert code.spills == 0
+        assert code.registers <= 64 or stride > 1, "four programs run at once"
 
 
 def test_few_programs_count(process):
@@ -120,3 +124,35 @@ def _few_programs() -> None:
     caches.PLANS.clear()
     assert programs[-1] == 2
     np.testing.assert_array_equal(np.from_dlpack(found.to_device("cpu")), np.bincount(given))
+
+
+def test_the_largest_integer_is_found_with_the_counts(process):
+    process.pool.submit(_largest_of_counts).result()
+
+
+def _largest_of_counts() -> None:
+    """Integers below and beyond the bins that are counted at once; in one launch if all are below."""
+    import numpy as np
+    from support.interpreter import emulated_gpu
+
+    import tilearray as ta
+    from tilearray.numpy_names.histograms import BINS, MOST_BINS
+
+    device, rng = emulated_gpu.emulated_device(), np.random.default_rng(6)
+    for dtype in ("int8", "uint8", "int16", "uint32", "int64", "uint64"):
+        most = min(np.iinfo(dtype).max, 3 * MOST_BINS)
+        for last in (0, 100, BINS - 1, BINS, MOST_BINS - 1, MOST_BINS, most):
+            host = rng.integers(0, min(last, most), 5000, endpoint=True).astype(dtype)
+            host[4321] = min(last, most)
+            for given in (host, host[::3], host[:1], host[4097:]):
+                for least in (0, 60, BINS + 1):
+                    before = device.backend.launches
+                    found = ta.bincount(ta.asarray(given, device=device), minlength=least)
+                    used = device.backend.launches - before
+                    wanted = np.bincount(given.astype(np.int64), minlength=least)
+                    np.testing.assert_array_equal(np.from_dlpack(found.to_device("cpu")), wanted)
+                    is_known = wanted.size <= BINS or (wanted.size == least)
+                    assert used == 2 or not is_known, (dtype, last, least, used)
+    for dtype in ("int8", "int32", "int64"):
+        with pytest.raises(ta.ShapeError, match="expected no negative integers, got -3;"):
+            ta.bincount(ta.asarray(np.array([2, -3, 1], dtype), device=device))

@@ -43,7 +43,8 @@ base, start, infinity, near)``
 ``("starts", input)``                              how many bits are 1 in all, from the counts that "count" has stored;
                                                    each count becomes how many are 1 before its segment
 ``("bins", node, size)``                           for each integer below `size`, a power of two, how many elements of a
-                                                   segment have it as `node`: added to the first elements of the output
+                                                   segment have it as `node`, a uint: added to the first elements of
+                                                   the output. Behind them it has the largest `node`, as a uint64
 ``("marks", node)``                                sets the bit of each `node`, an int64 that is not negative, in the
                                                    words of 32 bits of the output
 ``("digits", node, by_block)``                     how often each integer below 256 is `node` in each block of rows;

@@ -53,8 +53,11 @@ from tilearray.ops.arithmetic import add, bitwise_and, choose, divide, greater, 
 from tilearray.ops.row import REAL
 from tilearray.promotion.scalars import classify
 
-MOST_BINS = 2048
-"""Up to so many, each program counts in its own memory first; beyond, each element is an atomic."""
+MOST_BINS, BINS = 8192, 2048
+"""Up to how many bins each program counts in its own memory first, and for how many integers it does before it is known
+how many there are. Beyond, each element is an atomic."""
+COMPARED_BINS = 2048
+"""The most bins in which elements are found without a guess."""
 
 SPREAD, LEAST_COPIES = 2**20, 128
 """The most elements of all copies of sums to which atomics add, and the least copies that are worth their sum: on an
@@ -109,15 +112,9 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, mode: Mode =
     if minlength < 0:
         raise ShapeError(f"bincount: expected minlength >= 0, got {minlength}; write minlength=0")
     array = astype(array, dtypes.uint8) if array.dtype == dtypes.bool_ else array
-    size, info = minlength, dtypes.info(array.dtype)
-    if array.size and (info.kind == "int" or size < 2**info.bits):
-        largest = single(
-            max(view(array, np.dtype(f"uint{info.bits}"))), "bincount"
-        )  # one of a negative integer is larger
-        if info.kind == "int" and largest >> (info.bits - 1):
-            least = single(min(array), "bincount")
-            raise ShapeError(f"bincount: expected no negative integers, got {least}; write x[x >= 0]")
-        size = largest + 1 if largest >= size else size
+    size, counts = _size_and_counts(array, minlength, given is None)
+    if counts is not None:
+        return counts[:size]
     if given is None or not array.size:  # without elements as NumPy
         return _counted(array, size)
     if is_differentiated(weights):
@@ -127,19 +124,54 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, mode: Mode =
     return astype(found, float_of("bincount", [array.dtype, given.dtype]))
 
 
+def _size_and_counts(array: Array, minlength: int, counts: bool) -> tuple[int, Array | None]:
+    """Return the size of a result, and how often each place occurs, if that is wanted and known already.
+
+    The launch that finds the largest integer counts small ones meanwhile.
+    """
+    info = dtypes.info(array.dtype)
+    if not array.size or (info.kind != "int" and minlength >= 2**info.bits):
+        return minlength, None
+    places = _unsigned(array)  # one of a negative integer is larger than all others
+    found = _counts_and_largest(places, minlength) if counts and minlength <= MOST_BINS else None
+    largest = single(max(places) if found is None else view(found, dtypes.uint64)[-1], "bincount")
+    if info.kind == "int" and largest >> (info.bits - 1):
+        least = single(min(array), "bincount")
+        raise ShapeError(f"bincount: expected no negative integers, got {least}; write x[x >= 0]")
+    size = largest + 1 if largest >= minlength else minlength
+    return size, None if found is None or size >= found.size else found
+
+
 def _counted(places: Array, size: int) -> Array:
-    """How often each place below a size occurs."""
-    counts: Array = zeros(size, dtype=dtypes.int64, device=places.device)
+    """How often each place below a size occurs; all are."""
     if places.size and size <= MOST_BINS:
-        run_fixed(_counting(places.dtype, 1 << ((size - 1) | 31).bit_length()), [places], counts)
-    elif places.size:
+        return _counts_and_largest(_unsigned(places), size)[:size]
+    counts: Array = zeros(size, dtype=dtypes.int64, device=places.device)
+    if places.size:
         combine("add", counts, places, 1, inside=True)
     return counts
 
 
+def _counts_and_largest(places: Array, size: int) -> Array:
+    """How often each place occurs, up to a size or a little further, and as the last element the largest place."""
+    bins = BINS if size <= BINS else 1 << (size - 1).bit_length()
+    counts: Array = zeros(bins + 1, dtype=dtypes.int64, device=places.device)
+    run_fixed(_counting(places.dtype, bins), [places], counts)
+    return counts
+
+
+def _unsigned(places: Array) -> Array:
+    """The same bits as unsigned integers."""
+    info = dtypes.info(places.dtype)
+    return places if info.kind == "uint" else view(places, np.dtype(f"uint{info.bits}"))
+
+
 @cache
 def _counting(dtype: np.dtype, size: int) -> FixedOperation:
-    """Return the operation that adds how often each integer below a power of two occurs to the counts in a target."""
+    """Return the operation that adds how often each integer below a power of two occurs to the counts in a target.
+
+    Behind the counts the target has the largest integer.
+    """
     builder = ExpressionBuilder()
     counts = builder.node("bins", builder.array(dtype), size)
     return FixedOperation("bincount", builder.build([counts], [dtypes.int64], combines="add"))
@@ -366,7 +398,7 @@ class Equal(NamedTuple):
     def of(cls, edges: np.ndarray) -> Equal | None:
         """Return what guesses a bin of these edges, wrong by at most one; None for few bins, and unequal ones."""
         bins = edges.size - 1
-        if bins <= MOST_BINS or edges.dtype.kind != "f":
+        if bins <= COMPARED_BINS or edges.dtype.kind != "f":
             return None
         first, last = float(edges[0]), float(edges[-1])
         with np.errstate(all="ignore"):

@@ -46,6 +46,20 @@ def histogram_functions(size: int, digits: int, words: int) -> list[str]:
     ]
 
 
+def place_functions(places: int, warps: int) -> list[str]:
+    """Return the texts of three Triton functions that count places of many blocks, called in this order.
+
+    ``places_begun(thread)`` takes an index for each thread; ``places_added(place)`` counts a block's elements, of which
+    those of the place `places` and beyond count as one. ``places_found(place)`` returns how often places occurred, once
+    all threads have counted.
+    """
+    return [
+        function_text("places_begun(thread)", _begun(1, warps, places + 1), 1, 1, 1),
+        function_text("places_added(place)", _placed(places), 1, 1, 1),
+        function_text("places_found(place)", _read_placed(places), 1, 1, 1),
+    ]
+
+
 def _counts(items: int, warps: int, counters: int) -> Iterator[str]:
     """Yield the lines that count the digits of a block. What does not count has a counter too, which is not read."""
     found, digit, index = registers(items, 3)
@@ -117,4 +131,25 @@ def _found(items: int, counters: int) -> Iterator[str]:
     for k in range(items):
         yield from _read("y", index[k], counters)
         yield f"mov.b32 {found[k]}, y;"
+    yield "}"
+
+
+# --- places -----------------------------------------------------------------------------------------------------------
+
+
+def _placed(places: int) -> Iterator[str]:
+    """Yield the lines that count an element by its place. All that is added is 1, which hardware adds up in a warp."""
+    yield "{"
+    yield ".reg .b32 x, counts, one; mov.u32 counts, block_counts; mov.b32 one, 1;"
+    yield f"min.u32 x, $1, {places}; shl.b32 x, x, 2; add.u32 x, x, counts; red.shared.add.u32 [x], one;"
+    yield from zeros(["$0"])
+    yield "}"
+
+
+def _read_placed(places: int) -> Iterator[str]:
+    """Yield the lines that read the counter of a place."""
+    yield "{"
+    yield ".reg .b32 x, y, counts; .reg .pred p; mov.u32 counts, block_counts;"
+    yield from _read("y", "$1", places)
+    yield "mov.b32 $0, y;"
     yield "}"

@@ -4,19 +4,23 @@ The first launch reads the condition. It stores a bit for each element, and behi
 segment. The second launch puts in the place of each count how many are 1 before its segment, and reports how many are 1
 in all. The third launch reads these only. So the condition is read once, and from then on it has an eighth of a byte.
 
-A kernel may also count all elements by their value. Its counts are added to those of other programs by atomics, once
-for each program, so few places are as fast as many. Or it marks the values that occur: each has a bit in memory, which
-is read first, since most elements find theirs set.
+A kernel may also count all elements by their value in shared memory. Its counts are added to those of other programs by
+atomics, so few places are as fast as many, and the largest value is found meanwhile. On an H100 2**25 int64 below 256
+are counted in 0.18 ms so, and by Triton's histogram in 0.27 ms; below 2048 in 0.17 and in 1.02 ms. Or it marks the
+values that occur: each has a bit in memory, which is read first, since most elements find theirs set.
 
 The number of chosen elements is a sum of integers, which has one result in any order.
 """
 
 from __future__ import annotations
 
+from tilearray_cuda.kernels.block_assembly import WARP
 from tilearray_cuda.kernels.expression import computed, indented, stored
+from tilearray_cuda.kernels.hardware import VECTOR
 from tilearray_cuda.kernels.reduction import needed
 from tilearray_cuda.kernels.schedules.addressing import Arm
 from tilearray_cuda.kernels.schedules.select import PLACED, Select
+from tilearray_cuda.kernels.storage import STORAGE
 
 WORD_BITS = 32
 COUNT = 256
@@ -29,10 +33,7 @@ def selected(schedule: Select) -> list[str]:
         return _added_up(schedule)
     end: list[str] = []
     if schedule.spec.has_node("bins"):
-        block, (_, _, size) = _binned, _bins(schedule)
-        begin = [f"counted = tl.full(({size},), 0, tl.int32)"]
-        addresses = f"out0 + tl.arange(0, {size})"
-        end = [f'tl.atomic_add({addresses}, counted.to(tl.int64), mask=counted > 0, sem="relaxed")']
+        block, begin, end = _binned, _bins_begun(schedule), _bins_added(schedule)
     elif schedule.spec.has_node("marks"):
         block, begin = _marked, []
     elif schedule.counts(schedule.spec):
@@ -147,18 +148,67 @@ def _placed(schedule: Select) -> list[str]:
 # --- bins -------------------------------------------------------------------------------------------------------------
 
 
-def _bins(schedule: Select) -> tuple[str, int, int]:
-    """Return the node of a kernel that counts values."""
-    return next(node for node in schedule.spec.nodes if node[0] == "bins")
+def _bins(schedule: Select) -> tuple[int, str, int]:
+    """Return the node whose values a kernel counts, their dtype, and the number of bins."""
+    _, value, size = next(node for node in schedule.spec.nodes if node[0] == "bins")
+    inputs = schedule.spec.operands[schedule.spec.outputs :]
+    return value, inputs[schedule.spec.nodes[value][1]].dtype, size
+
+
+def _bins_begun(schedule: Select) -> list[str]:
+    """Return the lines before the blocks: counters in shared memory, and the largest value of some elements."""
+    _, dtype, _ = _bins(schedule)
+    return [
+        f"places_begun(tl.arange(0, {WARP * schedule.tile.warps}))",
+        f"largest = tl.full((BLOCK // {_at_once(dtype)},), 0, {_register(dtype)})",
+    ]
 
 
 def _binned(schedule: Select, arm: Arm) -> list[str]:
-    """Return the lines that count the values of a block, in shared memory."""
-    _, value, size = _bins(schedule)
-    lines, values = computed(schedule, arm.branch, needed(schedule.spec.nodes, [value]))
-    (found,), _ = values[value]
-    mask = f", {arm.branch.mask}" if arm.branch.mask else ""
-    return [*arm.setup, *lines, f"counted += tl.histogram({found}.to(tl.int32), {size}{mask})"]
+    """Return the lines that count the values of a block, of which those from the number of bins on are one."""
+    node, dtype, size = _bins(schedule)
+    tag, mask = arm.branch.tag, arm.branch.mask
+    lines, values = computed(schedule, arm.branch, needed(schedule.spec.nodes, [node]))
+    (found,), _ = values[node]
+    value, at_once = f"value{tag}", _at_once(dtype)
+    of_threads = f"tl.reshape({value}, (BLOCK // {at_once}, {at_once}))"
+    return [
+        *arm.setup,
+        *lines,
+        f"{value} = {found}.to({_register(dtype)})",
+        f"place = tl.minimum({value}, {size}).to(tl.int32)",
+        *([f"place = tl.where({mask}, place, {size})", f"{value} = tl.where({mask}, {value}, 0)"] if mask else []),
+        "places_added(place)",
+        f"largest = tl.maximum(largest, tl.max({of_threads}, 1))",
+    ]
+
+
+def _bins_added(schedule: Select) -> list[str]:
+    """Return the lines that add a program's counts to those of all, behind which the largest value stands."""
+    (_, _, size), threads = _bins(schedule), WARP * schedule.tile.warps
+    return [
+        "tl.debug_barrier()  # all threads have counted",
+        f"for first in range(0, {size}, {threads}):",
+        *indented(
+            [
+                f"place = first + tl.arange(0, {threads})",
+                "counted = places_found(place).to(tl.int64)",
+                'tl.atomic_add(out0 + place, counted, mask=counted > 0, sem="relaxed")',
+            ]
+        ),
+        f"largest_of_all = out0.to(tl.pointer_type(tl.uint64), bitcast=True) + {size}",
+        'tl.atomic_max(largest_of_all, tl.max(largest, 0).to(tl.uint64), sem="relaxed")',
+    ]
+
+
+def _at_once(dtype: str) -> int:
+    """Return the elements that a thread reads at once."""
+    return VECTOR // STORAGE[dtype].itemsize
+
+
+def _register(dtype: str) -> str:
+    """Return the type of values in registers."""
+    return "tl.uint64" if STORAGE[dtype].itemsize == 8 else "tl.uint32"
 
 
 def _marked(schedule: Select, arm: Arm) -> list[str]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilearray_cuda.kernels.block_assembly import WARP, with_decorator
+from tilearray_cuda.kernels.block_counts import place_functions
 from tilearray_cuda.kernels.block_lists import LISTED, list_functions
 from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added, term
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
@@ -71,6 +72,8 @@ class Select(Schedule):
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec."""
+        if spec.has_node("bins"):
+            return cls(spec, Tile(1, COUNTED, 8))
         if spec.has_node("marks"):
             return cls(spec, Tile(1, MARKED, 4))
         if cls.counts(spec):
@@ -104,7 +107,10 @@ class Select(Schedule):
         return (("BLOCK", self.tile.columns),)
 
     def functions(self) -> list[str]:
-        """Return the functions that list the chosen elements of a block."""
+        """Return the functions that list the chosen elements of a block, or count places."""
+        bins = [node[2] for node in self.spec.nodes if node[0] == "bins"]
+        if bins:
+            return with_decorator(place_functions(bins[0], self.tile.warps))
         return [] if self.adds or self.counts(self.spec) else with_decorator(list_functions())
 
     def setup(self) -> list[str]:
