@@ -29,7 +29,7 @@ SHAPES = {
     "small": {"a": (128, 128), "odd": (127, 129), "p": (4, 8, 4, 16)},
 }
 TOLERANCE = {"bfloat16": 1e-2, "float16": 1e-3}
-AS_LARGE = ("cumulative_sum", "softmax", "log_softmax")
+AS_LARGE = ("cumulative_sum", "maximum.accumulate", "softmax", "log_softmax")
 """The functions whose results are as large as their operands."""
 CUPY = {"cumulative_sum": "cumsum", "vector_norm": "linalg.norm"}
 
@@ -62,6 +62,22 @@ def _rows() -> list[Row]:
     rows += [Row("cumulative_sum", axis=axis) for axis in (1, 0)]
     rows.append(Row("cumulative_sum", view="x.reshape(-1)", axis=0))
     rows += [Row("cumulative_sum", axis=1, dtype=dtype) for dtype in ("bfloat16", "int64", "uint8")]
+    flat = ("float64", "int32", "bfloat16", "complex64", "uint8")
+    rows += [Row("cumulative_sum", view="x.reshape(-1)", axis=0, dtype=dtype) for dtype in flat]
+    rows.append(Row("maximum.accumulate", view="x.reshape(-1)", axis=0))
+    rows.append(Row("cumulative_sum", view="x.reshape(-1)[: 2**24]", axis=0))
+    rows.append(Row("cumulative_sum", view="x.reshape(64, -1)", axis=1))
+    whole = (("sum", "int64"), ("sum", "complex64"), ("max", "float64"))
+    rows += [Row(name, dtype=dtype) for name, dtype in whole]
+    but_the_first = (
+        ("sum", "float32"),
+        ("max", "float32"),
+        ("var", "float32"),
+        ("sum", "bfloat16"),
+        ("sum", "complex64"),
+    )
+    rows += [Row(name, view="x.reshape(-1)[1:]", dtype=dtype) for name, dtype in but_the_first]
+    rows += [Row("sum", "odd", axis=1, dtype=dtype) for dtype in ("bfloat16", "complex64")]
     for name in ("softmax", "log_softmax"):
         rows += [Row(name, axis=axis) for axis in (1, 0)]
     rows += [Row("softmax", axis=1, dtype="bfloat16"), Row("logsumexp", axis=1)]
@@ -116,13 +132,15 @@ def libraries(torch: Any, wanted: Sequence[str]) -> list[Library]:
 def of_tilearray(ta: Any, x: Any, row: Row) -> Any:
     """Run a row with tilearray."""
     namespace = ta.linalg if row.function == "vector_norm" else ta
-    return getattr(namespace, row.function)(x, axis=row.axis)
+    return attrgetter(row.function)(namespace)(x, axis=row.axis)
 
 
 def of_torch(torch: Any, x: Any, row: Row) -> Any:
     """Run a row with torch."""
     if row.function == "cumulative_sum":
         return torch.cumsum(x, dim=row.axis)
+    if row.function == "maximum.accumulate":
+        return torch.cummax(x, dim=row.axis).values
     if row.function == "vector_norm":
         return torch.linalg.vector_norm(x, dim=row.axis)
     if row.function in ("max", "min"):
@@ -147,7 +165,7 @@ def made(torch: Any, row: Row, size: str) -> Any:
     torch.manual_seed(7)
     if row.dtype == "uint8":
         return torch.randint(0, 255, shape, dtype=dtype, device="cuda")
-    if row.dtype == "int64":
+    if row.dtype in ("int32", "int64"):
         return torch.randint(-1000, 1000, shape, dtype=dtype, device="cuda")
     if row.dtype == "bool":
         return torch.rand(shape, device="cuda") < (0.5 if row.function == "count_nonzero" else 1e-9)

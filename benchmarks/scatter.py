@@ -47,7 +47,7 @@ ROWS = (
     Row("add.at rows of 128 float32, ordered", "add in order", 65536, columns=128),
     Row("add.at rows of 128 float32, atomic", "add", 65536, columns=128),
     Row("maximum.at float32, 65536 places", "maximum", 65536),
-    *[Row(f"bincount, {places} places", "bincount", places) for places in (256, 65536)],
+    *[Row(f"bincount, {places} places", "bincount", places) for places in (16, 256, 2048, 65536)],
     Row("bincount with weights, 65536 places", "weighted", 65536, "float64"),
     *[Row(f"histogram, {places} bins", "histogram", places) for places in (100, 65536)],
     *[Row(f"searchsorted {dtype}, {places or 'n'} sorted", "search", places, dtype)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks import (
+    copies,
     low_precision,
     products,
     programs,
@@ -25,7 +26,7 @@ from benchmarks import (
     transforms,
 )
 
-ALL = (low_precision, products, random, reductions, scatter, selection, sorting, tiles, transforms)
+ALL = (copies, low_precision, products, random, reductions, scatter, selection, sorting, tiles, transforms)
 ENVIRONMENT = {
     "date": "2026-01-01T00:00:00+00:00", "commit": "abc", "command": ["x"],
     "device": {"name": "G", "driver": "1"}, "versions": {"python": "3"},
@@ -156,3 +157,10 @@ def test_a_machine_without_a_gpu_is_status_2(monkeypatch, capsys, tmp_path):
         assert module.BENCHMARK.name == name.rpartition(".")[2]
         assert "full" in module.BENCHMARK.sizes
     assert not list(tmp_path.iterdir())
+
+
+def test_rows_of_copies_reductions_and_counts_have_names_of_their_own():
+    for module in (copies, reductions, scatter):
+        names = [row.name for row in module.ROWS]
+        assert len(set(names)) == len(names)
+    assert all(sorted(row.axes) == list(range(len(row.shape))) for row in copies.ROWS)
