@@ -82,6 +82,7 @@ def test_rows_are_read_in_vectors(dtype, shape):
     [
         ("sum", "bfloat16", (512, 4, 0)),
         ("sum", "float32", (2048, 4, 4)),
+        ("max", "float32", (2048, 8, 3)),
         ("var", "float32", (512, 8, 0)),
         ("sum", "complex64", (1024, 4, 3)),
         ("sum", "float64", (1024, 4, 0)),
