@@ -29,8 +29,8 @@ several, and by columns. On an H100 sums of rows of 16385 bfloat16 read at 0.995
 of as many complex64 at 0.996 instead of 0.874, of all float32 but the first at 0.983 instead of 0.973, and variances of
 those at 0.981 instead of 0.956."""
 EXTREMES = {("float32", 1, 2048): (8, 3)}
-"""The same of extremes, if they differ: on an H100 the largest of all float32 but the first is found at 0.989 of a copy's
-rate so, and at 0.959 by the warps and steps of sums."""
+"""The same of extremes, if they differ: on an H100 the largest of all float32 but the first is found at 0.989 of a
+copy's rate so, and at 0.959 by the warps and steps of sums."""
 BETWEEN = (1, 2, 8)
 """The itemsizes of arrays at vectors whose rows may begin between them; words are read as fast one by one."""
 NODES = ("gather", "guarded", "report", "distance")
