@@ -1,4 +1,4 @@
-"""Functions that return arrays which they join of parts."""
+"""Functions that join arrays of parts, and return or read them."""
 
 from __future__ import annotations
 
@@ -27,6 +27,22 @@ def before_writes(x: Any, y: Any) -> Any:
     return found
 
 
+def rotated(x: Any, y: Any) -> Any:
+    """The halves of rows change places, as in a rotary embedding."""
+    return x * 2 + ta.concat([-x[:, 2:], x[:, :2]], axis=1) * y
+
+
+def normed(x: Any, y: Any) -> Any:
+    both = ta.stack([x, y * 2], axis=1)
+    shares = both / ta.sum(both, axis=-1, keepdims=True)
+    return shares, ta.sum(ta.concat([x, y])), ta.max(both, axis=(0, 1)), both[:, ::-1, 1:]
+
+
+def twice(x: Any, y: Any) -> Any:
+    found = ta.concat([ta.stack([x, y]) + 1, ta.stack([y, x]) * 2], axis=1)
+    return ta.concat([found, found[::-1]]), found * found
+
+
 JOINED: list[Callable[[Any, Any], Any]] = [
     lambda x, y: ta.stack([x, y * 2]),
     lambda x, y: ta.stack([x, y * 2, x + y], axis=1),
@@ -42,8 +58,12 @@ JOINED: list[Callable[[Any, Any], Any]] = [
     lambda x, y: (lambda found: (found, found[:2] * 2, found[1:3]))(ta.concat([x, y])),
     lambda x, y: ta.block([[x, y], [y * 2, x]]),
     lambda x, y: ta.roll(x, (1, -1), axis=(0, 1)),
+    lambda x, y: ta.roll(x, (1, -1), axis=(0, 1)) + x[::-1],
     in_parts,
     before_writes,
+    rotated,
+    normed,
+    twice,
 ]
 
 

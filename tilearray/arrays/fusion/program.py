@@ -44,7 +44,7 @@ from tilearray.arrays.fusion.launches import (
 from tilearray.arrays.fusion.nodes import Nodes
 from tilearray.arrays.fusion.numbers import TracedNumber
 from tilearray.arrays.fusion.splitting import NotHeldError, Splitter, Unit, store_of_rows
-from tilearray.arrays.fusion.tracing import Trace, Traced, TracedBuffer, buffer_of, is_joined
+from tilearray.arrays.fusion.tracing import Trace, Traced, buffer_of
 from tilearray.arrays.fusion.values import Load, Read, Use, Value, inner_walk
 from tilearray.dtypes import as_dtype
 from tilearray.engine.backend import AnyLoop
@@ -55,7 +55,7 @@ from tilearray.engine.plan import kernel_of
 from tilearray.engine.reducing import Reducing, ReductionPart, held_loop, joined_parts, walked_parts
 from tilearray.engine.signature import ArrayBase, Signature, before_access, empty_array, signature_of
 from tilearray.engine.watch import WATCH
-from tilearray.errors import FusionError, WriteError
+from tilearray.errors import WriteError
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.loop import make_loop
 from tilearray.geometry.walk import Walk, whole
@@ -135,7 +135,7 @@ class Program:
         self._kept: dict[tuple[Value, Walk, Ints], int] = {}
         self._apart: dict[Value, Leaf] = {}
         self._returned: list[Value] = []
-        self._joined: dict[TracedBuffer, int] = {}
+        self._joined = set[int]()
         self._result = self._described(trace, results)
         self.written = self._add_targets(trace)
         found = self._all_apart()
@@ -166,11 +166,12 @@ class Program:
                 return Whole(place)
             shift = x._offset - source._offset
             return lambda arguments, memory: _view(memory[place], shift, layout, dtype)
-        if is_joined(x):
-            joined = self._joined_in(buffer_of(x))
-            return lambda arguments, memory: _view(memory[joined], x._offset, layout, dtype)
         read = trace.read(x, "return")
         assert isinstance(read, Use)  # an array that the function makes is written by it
+        if read.value.parts:
+            self._returned.append(read.value)
+            joined = self._home(read.value).place
+            return lambda arguments, memory: _view(memory[joined], x._offset, layout, dtype)
         is_whole = signature.nbytes == x._buffer.nbytes and layout.strides == layout.dense().strides
         return Whole(self._kept_in(read.value, read.walk, layout if is_whole else layout.dense(), dtype))
 
@@ -185,24 +186,6 @@ class Program:
             found = self._kept[value, walk, layout.shape] = self._allocated(layout, dtype)
             target = Leaf(found, 0, layout.strides, dtype)
             self._stores.setdefault(layout.shape, []).append(Store(value, walk, target))
-        return found
-
-    def _joined_in(self, buffer: TracedBuffer) -> int:
-        """Store the parts of a new array, once, and return the place of the array."""
-        found = self._joined.get(buffer)
-        if found is None:
-            parts = [write.target._signature for write in buffer.writes]
-            dtype = parts[0].dtype
-            if sum(part.nbytes for part in parts) != buffer.nbytes or any(part.dtype != dtype for part in parts):
-                raise FusionError(
-                    "fuse: return reads an array of which the function writes a part; write to ta.zeros_like(x), or "
-                    "all parts in one dtype"
-                )
-            found = self._joined[buffer] = self._allocated(Layout.of((buffer.nbytes // dtype.itemsize,)), dtype)
-            for target, value in buffer.writes:
-                layout = target._signature.layout
-                leaf = Leaf(found, target._offset, layout.strides, dtype)
-                self._stores.setdefault(layout.shape, []).append(Store(value, whole(layout.shape), leaf))
         return found
 
     def _allocated(self, layout: Layout, dtype: np.dtype) -> int:
@@ -240,6 +223,8 @@ class Program:
         On the host also the values that several walks visit, and those that a reduction and another launch need. A
         number for all elements is also stored there, since NumPy rounds some functions of an array and a number
         differently.
+
+        Arrays that are joined are also stored apart if another value reads them, and else as other results are.
         """
         on_host = self._device.backend.on_host
         visits: dict[Value, set[tuple[Walk, Value | Ints]]] = {value: set() for value in self._returned}
@@ -252,15 +237,29 @@ class Program:
         while waiting:  # the last recorded value first: all that use a value come before it
             *_, value = heapq.heappop(waiting)
             mine = visits[value]
-            if value.reducing is not None or (on_host and _is_stored_on_host(value, mine)):
+            if value.parts and not mine:
+                self._store_parts(value, self._stores)
+            elif value.parts or value.reducing is not None or (on_host and _is_stored_on_host(value, mine)):
                 found.append(value)
                 mine = {(whole(value.space), value)}
             for read in [read for read in value.operands if isinstance(read, Use)]:
                 if read.value not in visits:
                     visits[read.value] = set()
                     heapq.heappush(waiting, (-read.value.order, id(read.value), read.value))
-                visits[read.value].update([(inner_walk(read, value, walk), launch) for walk, launch in mine])
+                if value.parts:
+                    visits[read.value].add((read.walk, value if mine else read.shape))
+                else:
+                    visits[read.value].update([(inner_walk(read, value, walk), launch) for walk, launch in mine])
         return found[::-1]
+
+    def _store_parts(self, value: Value, stores: dict[Ints, list[Store]]) -> None:
+        """Add the stores of the parts of an array that is joined."""
+        home = self._home(value)
+        self._joined.add(home.place)
+        for read, (first, strides) in zip(value.operands, value.parts, strict=True):
+            assert isinstance(read, Use)
+            target = home._replace(offset=first * value.dtype.itemsize, strides=strides)
+            stores.setdefault(read.shape, []).append(Store(read.value, read.walk, target))
 
     def _all_apart(self) -> list[Spliced]:
         """Store all values apart, in the launches that `splitting` finds. It may add stores of other shapes to them."""
@@ -339,6 +338,10 @@ class Program:
         """Store a value in new memory, from which later launches load it."""
         if value.reducing is not None:
             return self._stored_reduction(value, value.reducing)
+        if value.parts:
+            stores: dict[Ints, list[Store]] = {}
+            self._store_parts(value, stores)
+            return [self._spliced(shape, each) for shape, each in stores.items()]
         if not value.is_number:
             return [self._stored_whole(value)]
         leaf = Leaf(self._allocated(Layout.of(()), value.dtype), 0, (), value.dtype)
@@ -477,7 +480,7 @@ class Program:
         writer = self._device.backend.call_writer
         if writer is None:
             return None
-        own = {*self._own, *self._joined.values()}
+        own = self._own | self._joined
         new = [
             leaf.place >= self._sources and leaf.place not in own and not leaf.offset and not shift
             for leaf, shift in zip(outputs, loop.shifts, strict=False)

@@ -21,7 +21,7 @@ import numpy as np
 
 from tilearray.arrays.array import Array
 from tilearray.arrays.fusion.numbers import TracedNumber
-from tilearray.arrays.fusion.values import Constant, Given, Load, Use, Value, all_of, view_of
+from tilearray.arrays.fusion.values import Constant, Given, Load, Use, Value, all_of, joined, view_of
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import Device, common_device
 from tilearray.engine.operation import FixedOperation, Operation, Reduced, expression_of
@@ -35,6 +35,7 @@ from tilearray.geometry.layout import Layout
 from tilearray.geometry.result import geometry_of
 from tilearray.geometry.shapes import reduced_shape
 from tilearray.geometry.strides import are_apart, broadcast_strides, dense_strides
+from tilearray.geometry.walk import walk_of_view
 from tilearray.ops import number_parts
 from tilearray.ops.promotion_methods import REAL_PART
 from tilearray.promotion.semantics import Semantics
@@ -83,9 +84,11 @@ class TracedBuffer:
         Its place among the sources of the trace; -1 for an array that the function makes.
     writes : list of Write
         The values that were written to views of it. No two of the views overlap.
+    joined : Value or None
+        All of them as one array, if it was read since they were written.
     """
 
-    __slots__ = ("nbytes", "place", "pointer", "readonly", "trace", "writes")
+    __slots__ = ("joined", "nbytes", "place", "pointer", "readonly", "trace", "writes")
 
     _addresses = itertools.count(1)
 
@@ -96,6 +99,7 @@ class TracedBuffer:
         self.trace = trace
         self.place = place
         self.writes: list[Write] = []
+        self.joined: Value | None = None
 
 
 def buffer_of(x: ArrayBase) -> TracedBuffer:
@@ -372,10 +376,7 @@ class Trace:
         layout = signature.layout
         made_here = buffer.place < 0
         if is_joined(x):
-            raise FusionError(
-                f"fuse: {function} reads an array that the function joins of parts; return it, without out=, and write "
-                f"a second function for what follows"
-            )
+            return _read_joined(buffer, x, function)
         for target, value in buffer.writes:
             if _same_view(x, target):
                 return all_of(value)
@@ -396,7 +397,7 @@ class Trace:
                 f"fuse: {function} writes a part of an array of which the function computes another part; write "
                 f"ta.where, or write the parts in two fused functions"
             )
-        buffer.writes = [*kept, Write(x, value)]
+        buffer.writes, buffer.joined = [*kept, Write(x, value)], None
 
 
 class _Placed(NamedTuple):
@@ -408,6 +409,27 @@ class _Placed(NamedTuple):
 def _same_view(x: ArrayBase, y: ArrayBase) -> bool:
     mine, other = x._signature, y._signature
     return x._offset == y._offset and mine.layout == other.layout and mine.dtype == other.dtype
+
+
+def _read_joined(buffer: TracedBuffer, x: ArrayBase, function: str) -> Use:
+    """Return where the elements of several parts of an array are."""
+    dtype, layout = x._signature.dtype, x._signature.layout
+    parts = [write.target._signature for write in buffer.writes]
+    if sum(part.nbytes for part in parts) != buffer.nbytes or any(part.dtype != dtype for part in parts):
+        raise FusionError(
+            f"fuse: {function} reads an array of which the function writes a part; write to ta.zeros_like(x), or all "
+            f"parts in one dtype"
+        )
+    if buffer.joined is None:
+        places = [
+            (value, target._offset // dtype.itemsize, target._signature.layout.strides)
+            for target, value in buffer.writes
+            if target.size
+        ]
+        buffer.joined = joined(places, buffer.nbytes // dtype.itemsize)
+    walk = walk_of_view(buffer.joined.layout, layout, x._offset // dtype.itemsize)
+    assert walk is not None
+    return Use(buffer.joined, layout.shape, walk)
 
 
 def _touch(x: ArrayBase, y: ArrayBase) -> bool:

@@ -6,13 +6,15 @@ walk over its indices (`tilearray.geometry.walk`), and a reshaped value is a val
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tilearray.arrays.fusion.numbers import TracedNumber
-from tilearray.engine.expression import Expression
+from tilearray.engine.expression import Expression, ExpressionBuilder
 from tilearray.engine.operation import Operation
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.walk import Walk, walk_of_view, whole
@@ -84,18 +86,21 @@ class Value:
     layout : Layout
         That of the array which the function makes without fusion.
     dtype : numpy.dtype
-    order : int
+    order : float
         Its place among the recorded calls: operands come earlier.
     reducing : Reducing or None
         What it combines if it is a reduction.
+    parts : tuple of (int, tuple of int)
+        Of an array that is joined, where the elements of each operand lie in it: the first one, and their strides.
     """
 
     expression: Expression
     operands: tuple[Read, ...]
     layout: Layout
     dtype: np.dtype
-    order: int
+    order: float
     reducing: Reducing | None = None
+    parts: tuple[tuple[int, Ints], ...] = ()
 
     @property
     def shape(self) -> Ints:
@@ -111,6 +116,20 @@ class Value:
     def is_number(self) -> bool:
         """Whether all elements are one number."""
         return all(isinstance(read, Constant | Given) for read in self.operands)
+
+
+def joined(parts: Sequence[tuple[Value, int, Ints]], size: int) -> Value:
+    """Return an array of one axis that has the elements of values at some places, each from a first one on."""
+    reads = tuple([all_of(value) for value, _, _ in parts])
+    dtype, places = reads[0].value.dtype, tuple([(first, strides) for _, first, strides in parts])
+    order = 0.5 + max(read.value.order for read in reads)
+    return Value(_copying(dtype), reads, Layout.of((size,)), dtype, order, None, places)
+
+
+@cache
+def _copying(dtype: np.dtype) -> Expression:
+    builder = ExpressionBuilder()
+    return builder.build([builder.array(dtype)], [dtype])
 
 
 def all_of(value: Value) -> Use:
