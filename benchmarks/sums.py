@@ -197,8 +197,8 @@ def markdown(found: dict[str, Any]) -> str:
         titles = ["cast" if group == ("casts",) else "fixed, any"]
         titles += [head[1] if group == ("casts",) else f"{head[0]}, {head[1]}" for head in heads]
         if mine:
-            parts += ["", report.table(titles, lines)]
-    return "\n".join(parts).rstrip("\n") + "\n"
+            parts += ["", report.table(titles, lines).rstrip("\n")]
+    return "\n".join(parts) + "\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
