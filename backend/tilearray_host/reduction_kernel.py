@@ -27,6 +27,7 @@ from tilearray_host.rounded_casts import rounded_caster
 from tilearray_host.scratch import give_back, layout_of, take
 from tilearray_host.threads import in_threads
 
+Ints = tuple[int, ...]
 Launch = Callable[..., None]
 Function = Callable[..., Any]
 Written = tuple[Function, list[Slot], list[tuple[int, ...]], tuple[int, ...]]
@@ -288,7 +289,9 @@ class ReductionKernel:
             elements = 0  # one thread: parts have results in common
         add_products = _sum_of_products(loop)
         before = [place for place in self.before if place != value or not factors]
-        made = [(self.steps[place][1], ()) for place in before if place in arrays]
+        made = [self.steps[place][1] for place in before if place in arrays]
+        temporaries = {shape: _temporaries(loop, made, shape) for shape in {_extents(part) for part, *_ in parts}}
+        first_array = next(read for read in self.reads if read in arrays)
 
         def combine(*views: Any) -> list[Any]:
             found = np.empty(kept, dtype)
@@ -299,12 +302,15 @@ class ReductionKernel:
                     read: view[part] if view.ndim else view  # a number has no axes
                     for read, view in zip(self.reads, views, strict=True)
                 }
-                shape = next(values[read].shape for read in self.reads if read in arrays)
-                size, temporaries = layout_of(made, shape)
-                piece, unused = take(size), iter(temporaries)
+                size, given = temporaries[values[first_array].shape]
+                piece, unused = take(size), iter(given)
                 for place in before:
                     function, kind, arguments = self.steps[place]
-                    values[place] = _temporary(loop, *next(unused), piece) if place in arrays else np.empty((), kind)
+                    if place in arrays:
+                        shape, offset, strides = next(unused)
+                        values[place] = np.ndarray(shape, kind, piece, offset, strides)
+                    else:
+                        values[place] = np.empty((), kind)
                     function(*[values[argument] for argument in arguments], out=values[place])
                 if factors:
                     some = np.empty(found[results].shape, dtype)
@@ -465,12 +471,19 @@ def _parts_in_any_order(loop: Any) -> Iterator[tuple[slice, ...]]:
         yield (*slower, kept, along)
 
 
-def _temporary(loop: Any, shape: tuple[int, ...], dtype: np.dtype, offset: int, piece: np.ndarray) -> np.ndarray:
-    """Return memory for computed values of a part of a loop, in the order of its operands' memory."""
-    if loop.neighbours:
-        return np.ndarray(shape, dtype, piece, offset)
-    *slow, fast, last = shape
-    return np.ndarray((*slow, last, fast), dtype, piece, offset).swapaxes(-2, -1)
+def _extents(part: tuple[slice, ...]) -> Ints:
+    return tuple([each.stop - each.start for each in part])
+
+
+def _temporaries(loop: Any, dtypes: Sequence[np.dtype], shape: Ints) -> tuple[int, list[tuple[Ints, int, Ints]]]:
+    """Return the bytes of computed values of a part of a loop, and for each dtype their shape, offset and strides.
+
+    They lie in the order of the operands' memory.
+    """
+    size, found = layout_of([(dtype, ()) for dtype in dtypes], shape)
+    *slow, fast, last = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    steps = (*slow, fast, last) if loop.neighbours else (*slow, 1, shape[-2])
+    return size, [(shape, offset, tuple([step * dtype.itemsize for step in steps])) for _, dtype, offset in found]
 
 
 def _kept(part: tuple[slice, ...], axes: tuple[int, ...]) -> tuple[tuple[slice, ...], bool]:
