@@ -98,3 +98,31 @@ def _cross_products(name: str) -> None:
             near = 1e-5 if name == "complex64" else 0
             found, wanted = (ta.to_numpy(each).astype("complex128") for each in (found, wanted))
             np.testing.assert_allclose(found, wanted, rtol=near, atol=near * 100)
+
+
+@pytest.mark.parametrize("name", ["bool", "uint8", "bfloat16", "float64", "complex64"])
+def test_rolls(process, name):
+    process.pool.submit(_rolls, name).result()
+
+
+def _rolls(name: str) -> None:
+    """Of dense arrays in one launch, along any number of axes."""
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+    rng = np.random.default_rng(4)
+    for shape in ((7,), (1, 5), (3, 4), (2, 3, 5), (0, 3)):
+        x = ta.asarray(rng.integers(0, 2 if name == "bool" else 90, shape), device="cpu").astype(name)
+        y = x.to_device(device)
+        axes = tuple(range(len(shape)))
+        for shift, axis in ((1, None), (-3, 0), (10**12, -1), (tuple(2 + a for a in axes), axes), (1, axes[::-1])):
+            for given, exact, most in ((y, x, 1), (y[..., ::-1], x[..., ::-1], 8)):
+                launches = device.backend.launches
+                found, wanted = ta.roll(given, shift, axis), ta.roll(exact, shift, axis)
+                assert device.backend.launches - launches <= most + (axis is None and most > 1)
+                assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+                assert found.tolist() == wanted.tolist()
+        assert ta.fft.fftshift(y).tolist() == ta.fft.fftshift(x).tolist()
+        assert ta.fft.ifftshift(y).tolist() == ta.fft.ifftshift(x).tolist()

@@ -96,16 +96,18 @@ class Passes:
         """Return the transform of an array; None if its address is not such a multiple."""
         if self._unit > 1 and x._address % self._unit:
             return None
+        stream = STATE.get().stream
         if self._converted is not None:
-            x = run_fixed(_conversion(x.dtype, self._converted.dtype), [x], new_array(x.__class__, self._converted))
-        found = self._transformed(x)
+            copy = empty_array(x.__class__, self._converted, stream)
+            x = run_fixed(_conversion(x._signature.dtype, self._converted.dtype), (x,), copy)
+        found = self._transformed(x, stream)
         if self._scale is not None:
             parts = found._make(found._buffer, 0, self._parts)
-            run_fixed(_scaling(self._parts.dtype), [parts, self._scale], parts)
+            run_fixed(_scaling(self._parts.dtype), (parts, self._scale), parts)
         return found
 
-    def _transformed(self, x: Any) -> Any:
-        stream, transform = STATE.get().stream, self._transforms.run
+    def _transformed(self, x: Any, stream: Any) -> Any:
+        transform = self._transforms.run
         found = empty_array(x.__class__, self._target, stream)
         place = found._buffer, 0
         between = None if self._between is None else empty_array(x.__class__, self._between, stream)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
@@ -20,16 +21,23 @@ from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.common_dtype import common_dtype_of
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import CPU, common_device
-from tilearray.engine.signature import HostData, Signature, empty_array, over
+from tilearray.engine.execute import run_fixed
+from tilearray.engine.expression import ExpressionBuilder
+from tilearray.engine.operation import FixedOperation
+from tilearray.engine.signature import ArrayBase, HostData, Signature, empty_array, over
 from tilearray.errors import DTypeError, OperandError, ShapeError
 from tilearray.functions.arguments import all_arrays, as_array, deepest, listed
 from tilearray.functions.indexing.views import get
 from tilearray.functions.manipulation import c_contiguous, new_like, reshape
 from tilearray.functions.reduction_options import finished
+from tilearray.geometry.layout import Layout
 from tilearray.geometry.shapes import as_int, normalize_axis, without_axis
 from tilearray.ops.execute import check_target, store
 from tilearray.ops.moves import convert
 from tilearray.promotion.storing import Casting, allows_cast
+
+FEW = 2**20
+"""The elements of which a roll on a GPU is one launch: more take the memory's time, and places would take longer."""
 
 # --- joining -------------------------------------------------------------------------------------------------------
 
@@ -375,15 +383,49 @@ def _each(given: Any) -> list[Any]:
 
 
 def _rolled(x: A, shifts: Sequence[int]) -> A:
-    """Every combination of the parts of all axes, assigned to its place: 2**k of them for k axes that roll."""
+    """Every combination of the parts of all axes, assigned to its place: 2**k of them for k axes that roll.
+
+    On a GPU few dense elements are gathered at once.
+    """
     steps = [step % size if size else 0 for step, size in zip(shifts, x.shape)]
     if not any(steps):
         return c_contiguous(x)
     result = new_like(x, x.shape)
+    layout = x._signature.layout
+    if layout.size <= FEW and layout.contiguous and _computes_places(x):
+        rolled = [(stride, size, size - step) for stride, size, step in zip(layout.strides, x.shape, steps) if step]
+        memory = x._view(Layout(layout.shape, (0,) * layout.ndim))
+        return run_fixed(_rolling(x.dtype, len(rolled)), [memory, *itertools.chain.from_iterable(rolled)], result)
     for parts in itertools.product(*[_parts(size, step) for size, step in zip(x.shape, steps)]):
         source, target = (tuple(side) for side in zip(*parts))
         store(get(result, target), get(x, source))
     return result
+
+
+def _computes_places(x: ArrayBase) -> bool:
+    """Return whether kernels compute places on the device of an array, and nobody follows or records it."""
+    device = x._signature.device
+    if not device.backend.computes_places or device.recorder is not None or STATE.get().recording is not None:
+        return False
+    return dtypes.info(x.dtype).kind in ("bool", "int", "uint", "float", "complex")
+
+
+@lru_cache(256)
+def _rolling(dtype: np.dtype, axes: int) -> FixedOperation:
+    """Return the operation that rolls a dense array, of which it gets the memory, along a number of axes.
+
+    Of each axis it gets the stride, the size, and how many places further along the axis an element comes from.
+    """
+    builder, int32 = ExpressionBuilder(), dtypes.int32
+    memory = builder.memory(dtype)
+    place = source = builder.cast(builder.node("index"), dtypes.int64, int32)
+    for _ in range(axes):
+        stride, size, further = (builder.number(int32) for _ in range(3))
+        at = builder.call("at", (place, stride, size), int32, "({x} // {y}) % {z}")
+        moved = builder.call("moved", (at, further, size), int32, "({x} + {y}) % {z} - {x}")
+        source = builder.call("source", (source, moved, stride), int32, "{x} + {y} * {z}")
+    found = builder.node("gather", memory, builder.cast(source, int32, dtypes.int64))
+    return FixedOperation("roll", builder.build([found], [dtype]))
 
 
 def _parts(size: int, step: int) -> list[tuple[slice, slice]]:
