@@ -9,7 +9,7 @@ from tilearray.engine.operation import FixedOperation
 from tilearray.functions import ordering, sort_keys
 from tilearray.geometry.loop import make_loop
 from tilearray.geometry.selection import make_selection
-from tilearray.geometry.sorting import has_few_blocks, make_partition, make_rows
+from tilearray.geometry.sorting import has_few_blocks, make_partition, make_rows, swept_block
 from tilearray_cuda.kernels.schedules.choose import loop_class, schedule_of
 from tilearray_cuda.kernels.source import Source, source_of
 from tilearray_cuda.kernels.spec import make_spec
@@ -37,7 +37,7 @@ def sweep_sources(dtype: str, extent: int, arch: int = 90, form: str = "") -> It
     digits = 4 if form == "linear" else given.itemsize
     yield _of_blocks(ordering._counting_all(given, digits, form), extent, 0, arch)
     for operation in _placing(dtype):
-        yield _of_blocks(operation(given, ordering.end_dtype(extent), "starts", form), extent, 2, arch)
+        yield _of_blocks(operation(given, ordering.end_dtype(extent), "swept", form), extent, 2, arch)
 
 
 def _placing(dtype: str) -> list[ordering.Placing]:
@@ -48,7 +48,8 @@ def _placing(dtype: str) -> list[ordering.Placing]:
 
 def _of_blocks(operation: FixedOperation, extent: int, memories: int, arch: int) -> Source:
     """The source of an operation on a row, and on memories."""
-    loop = make_partition(1, extent, [(0, 1), (0, 1), *[(0, 0)] * memories])
+    block = swept_block(dtype_of(operation.graph.output_dtypes[0]).itemsize) if memories == 2 else 0
+    loop = make_partition(1, extent, [(0, 1), (0, 1), *[(0, 0)] * memories], block)
     return source_of(schedule_of(make_spec(operation.graph, loop_class(loop), (True,) * len(loop.strides)), arch))
 
 

@@ -54,8 +54,8 @@ base, start, infinity, near)``
 ``("rank", node, input, given)``                   how many elements of its row come before it in the order of `node`,
                                                    an integer below 256, from an array of running sums of counts, if
                                                    `given` is "sums", or of the counts block by block, if "counts"
-``("rank", node, input, "starts", turns, first)``  the same of one row, from running sums of the counts of a digit, and
-                                                   an input of zeros: the first one counts programs, which tell the
+``("rank", node, input, "swept", turns, first)``   the same of one row, from an array of the counts of all its digits,
+                                                   and an input of zeros: the first one counts programs, which tell the
                                                    counts of their blocks from the place `first` on
 ``("sort", node, key, bits)``                      the element of a row at this place in the order of keys, of which so
                                                    many bits count

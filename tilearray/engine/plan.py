@@ -359,14 +359,16 @@ class RowsRecipe(Recipe):
 
     def plan(self, keys: Sequence[Key], layouts: list[Layout], out: Signature | None) -> Plan:
         """Plan a call that writes to a target: dense rows, or the counts of blocks."""
-        from tilearray.geometry.sorting import make_partition, make_rows  # here: few programs need it
+        from tilearray.geometry.sorting import make_partition, make_rows, swept_block  # here: few programs need it
 
         assert out is not None
         rows, extent = layouts[0].shape
         whole = str(self.expression.nodes[-1][0]).endswith("sort")
         dense = (0 if rows == 1 else extent, 1)
         operands = [dense] * 2 + [(0, 0)] * (len(layouts) - 1)
-        loop = (make_rows if whole else make_partition)(rows, extent, operands)
+        is_swept = any(node[0] == "rank" and node[3] == "swept" for node in self.expression.nodes)
+        block = swept_block(out.itemsize) if is_swept else 0
+        loop = make_rows(rows, extent, operands) if whole else make_partition(rows, extent, operands, block)
         stage = _stage(self.expression, loop, _arrays(keys), self.device, ())
         call = call_of(self.rule, loop, stage.kernel, keys, out, new=False)
         return Plan(self.operation, self.expression, loop, out, stage.kernel, call)

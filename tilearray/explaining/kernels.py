@@ -206,7 +206,7 @@ def gpu_kernel(schedule: Any, loop: AnyLoop, arch: int) -> GpuKernel:
 def programs_of(schedule: Any, loop: AnyLoop) -> int:
     """Return the number of programs of a launch: the value of the schedule's expression of the loop's extents."""
     extents: dict[str, Any] = {f"n{axis}": extent for axis, extent in enumerate(loop.shape)}
-    return eval(schedule.programs(), {"__builtins__": {}, "min": min}, extents | {"loop": loop})
+    return eval(schedule.programs(), {"__builtins__": {}, "min": min, "max": max}, extents | {"loop": loop})
 
 
 def _reasons(schedule: Any) -> list[str]:

@@ -26,7 +26,7 @@ from tilearray.engine.context import STATE
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation, Operation, typed_scalar
-from tilearray.engine.plan import Key, Plan, make_plan
+from tilearray.engine.plan import Key, make_plan
 from tilearray.engine.signature import Signature, empty_array, signature_of
 from tilearray.engine.watch import WATCH
 from tilearray.errors import ShapeError
@@ -93,7 +93,7 @@ def _along(x: Any, axis: int, copies: bool, ordered: Callable[[Any], Any]) -> An
     If nothing is to be sorted, the result is a copy, or indices.
     """
     extent = x.shape[axis]
-    moved = moveaxis(x, axis, -1)
+    moved = x if axis == x.ndim - 1 else moveaxis(x, axis, -1)
     if x.size and extent > 1:
         found = reshape(ordered(dense(reshape(moved, (x.size // extent, extent)))), moved.shape)
         return found if axis == x.ndim - 1 else dense(moveaxis(found, -1, axis))
@@ -124,9 +124,9 @@ def sorted_rows(x: A, descending: bool = False, sample: Sample | None = None) ->
 
 def _by_digits(x: Any, turned: Turned, start: int) -> Any:
     """Return rows in the order of the bits of keys from a start on."""
-    sums = _sums_of_digits(x, turned, start, turned.bits)
-    for number, shift in enumerate(range(start, turned.bits, DIGIT)):
-        x = _partitioned(_moving, x, shift, turned, sums=_row(sums, number))
+    sweeps = _sweeps_of(x, turned, start, turned.bits, x.dtype)
+    for shift, sweep in zip(range(start, turned.bits, DIGIT), sweeps, strict=True):
+        x = _partitioned(_moving, x, shift, turned, sweep=sweep)
     return x
 
 
@@ -153,15 +153,15 @@ def order_of_rows(x: Any, descending: bool = False, bits: int | None = None) -> 
 
 def _order_by_words(x: Any, turned: Turned) -> Any:
     """Return the indices that sort rows by keys of more than a digit."""
-    sums = _sums_of_digits(x, turned, 0, min(turned.bits, HALF))
-    words = _partitioned(_joining, x, 0, turned, _UINT64, sums=_row(sums, 0))
-    order = _positions_in(words, DIGIT, min(turned.bits, HALF), sums)
+    sweeps = _sweeps_of(x, turned, 0, min(turned.bits, HALF), _UINT64)
+    words = _partitioned(_joining, x, 0, turned, _UINT64, sweep=sweeps[0])
+    order = _positions_in(words, DIGIT, min(turned.bits, HALF), sweeps)
     if turned.bits <= HALF:
         return order
     rows = x._view(Layout(x.shape, (x.shape[1], 0)))
     words = run_fixed(_rejoining(x.dtype), [rows, order, turned.flip, turned.base], new_like(x, x.shape, _UINT64))
-    sums = _sums_of_digits(words, _AS_IT_IS, HALF, turned.bits)
-    return _positions_in(words, 0, turned.bits - HALF, sums)
+    sweeps = _sweeps_of(words, _AS_IT_IS, HALF, turned.bits, _UINT64)
+    return _positions_in(words, 0, turned.bits - HALF, sweeps)
 
 
 def words_in_order(places: Any, bits: int) -> Any:
@@ -175,12 +175,12 @@ def words_in_order(places: Any, bits: int) -> Any:
     return reshape(words, -1)
 
 
-def _positions_in(words: Any, start: int, bits: int, sums: Any) -> Any:
+def _positions_in(words: Any, start: int, bits: int, sweeps: Sequence[Sweep | None]) -> Any:
     """Return the positions of words in the order of the bits of their keys from a start on."""
     for shift in range(start, bits, DIGIT):
         is_last = shift + DIGIT >= bits
         operation, dtype = (_unjoining, _INT64) if is_last else (_moving, _UINT64)
-        words = _partitioned(operation, words, HALF + shift, _AS_IT_IS, dtype, sums=_row(sums, shift // DIGIT))
+        words = _partitioned(operation, words, HALF + shift, _AS_IT_IS, dtype, sweep=sweeps[shift // DIGIT])
     return words
 
 
@@ -261,10 +261,10 @@ def _mended(x: Any, turned: Turned, few: int) -> Any:
 def _order_mended(x: Any, turned: Turned, few: int) -> Any:
     """Return the indices that sort a row, which few upper digits of keys nearly do; None if they leave long runs."""
     start = turned.bits - DIGIT * few
-    sums = _sums_of_digits(x, turned, start, turned.bits)
-    words = _partitioned(_joining_upper, x, start, turned, _UINT64, (turned.bits - HALF,), _row(sums, 0))
-    for number, shift in enumerate(range(HALF - DIGIT * (few - 1), HALF, DIGIT), 1):
-        words = _partitioned(_moving, words, HALF + shift, _AS_IT_IS, sums=_row(sums, number))
+    first, *others = _sweeps_of(x, turned, start, turned.bits, _UINT64)
+    words = _partitioned(_joining_upper, x, start, turned, _UINT64, (turned.bits - HALF,), first)
+    for shift, sweep in zip(range(HALF - DIGIT * (few - 1), HALF, DIGIT), others, strict=True):
+        words = _partitioned(_moving, words, HALF + shift, _AS_IT_IS, sweep=sweep)
     memory, rows = (given._view(Layout(x.shape, (0, 0))) for given in (words, x))
     given = [words, memory, x.size, rows, turned.flip, turned.base, 2 * HALF - DIGIT * few]
     return _unless_cut(mending_order(x.dtype), given, new_like(x, x.shape, _INT64))
@@ -280,19 +280,64 @@ def _unless_cut(operation: FixedOperation, operands: list[Any], out: Any) -> Any
 # --- one sweep --------------------------------------------------------------------------------------------------------
 
 
-def _sums_of_digits(x: Any, turned: Turned, start: int, end: int) -> Any:
-    """Return the running sums of how often each digit between two bits comes, in rows; None if rows are not swept."""
+class Sweep(NamedTuple):
+    """The memory of a sweep, as views of the shape of the row without strides.
+
+    Attributes
+    ----------
+    counts : Array
+        How often each digit comes in the row.
+    turns : Array
+        Zeros, as of the node "rank".
+    """
+
+    counts: Any
+    turns: Any
+
+
+def _sweeps_of(x: Any, turned: Turned, start: int, end: int, dtype: np.dtype) -> list[Sweep | None]:
+    """Return the sweeps by the digits between two bits, which store a dtype; None for each if rows are not swept.
+
+    One launch fills the memory of all sweeps, and one counts all digits.
+    """
+    digits = -(-(end - start) // DIGIT)
     if not is_swept(*x.shape):
-        return None
-    count = -(-(end - start) // DIGIT)
-    counts = fill(new_like(x, (count, DIGITS), _INT32), 0, "sort")
-    run_fixed(_counting_all(x.dtype, count, turned.form), [x, start, *turned.numbers], counts)
-    return scan("sort", "add", counts, 1, _INT32)
+        return [None] * digits
+    numbers = start, *turned.numbers
+    if not _is_watched(x):
+        key = x._signature, digits, turned.form, dtype.itemsize
+        return (_BEGINNINGS.get(key) or _BEGINNINGS.put(key, _Beginning(*key)))(STATE.get().stream, x, numbers)
+    words, nowhere = words_of_sweep(x.size, dtype.itemsize), Layout(x.shape, (0, 0))
+    memory = fill(new_like(x, (digits * (DIGITS + words),), _INT32), 0, "sort")
+    counts = memory._view(Layout.of((digits, DIGITS)))
+    run_fixed(_counting_all(x.dtype, digits, turned.form), [x, *numbers], counts)
+    return [
+        Sweep(memory._view(nowhere, DIGITS * digit), memory._view(nowhere, DIGITS * digits + words * digit))
+        for digit in range(digits)
+    ]
 
 
-def _row(sums: Any, number: int) -> Any:
-    """Return the sums of a digit."""
-    return None if sums is None else get(sums, number)
+class _Beginning:
+    """The plans of `_sweeps_of` for rows of one signature, found once, as those of `_Pass`."""
+
+    def __init__(self, given: Signature, digits: int, form: str, itemsize: int) -> None:
+        shape, device, size = given.layout.shape, given.device, _INT32.itemsize
+        words = words_of_sweep(shape[1], itemsize)
+        counting = _counting_all(given.dtype, digits, form)
+        self._memory = signature_of(Layout.of((digits * (DIGITS + words),)), _INT32, device)
+        self._counts = signature_of(Layout.of((digits, DIGITS)), _INT32, device)
+        self._nowhere = signature_of(Layout(shape, (0, 0)), _INT32, device)
+        self._count = _planned(counting, [given, *_numbers(counting)], self._counts)
+        self._places = [(size * DIGITS * k, size * (DIGITS * digits + words * k)) for k in range(digits)]
+
+    def __call__(self, stream: Any, x: Any, numbers: tuple[float, ...]) -> list[Sweep | None]:
+        memory = fill(empty_array(x.__class__, self._memory, stream), 0, "sort")
+        make, buffer, nowhere = x._make, memory._buffer, self._nowhere
+        self._count(stream, make(buffer, 0, self._counts), x, *numbers)
+        return [Sweep(make(buffer, counts, nowhere), make(buffer, turns, nowhere)) for counts, turns in self._places]
+
+
+_BEGINNINGS: TwoGenerations[_Beginning] = TwoGenerations(128)
 
 
 # --- a digit ----------------------------------------------------------------------------------------------------------
@@ -305,33 +350,31 @@ def _partitioned(
     turned: Turned,
     dtype: np.dtype | None = None,
     further: tuple[int, ...] = (),
-    sums: Any = None,
+    sweep: Sweep | None = None,
 ) -> Any:
     """Return what an operation stores of the elements of rows in the order of one of their digits.
 
-    The operation takes the numbers of the keys, and `further` ones. The sums are those of a row that is swept.
+    The operation takes the numbers of the keys, and `further` ones.
     """
     numbers, form = (shift, *turned.numbers), turned.form
     if not _is_watched(x):
-        key = operation, x._signature, dtype, form, sums is not None
-        return (_PASSES.get(key) or _PASSES.put(key, _Pass(*key)))(STATE.get().stream, x, numbers, further, sums)
+        key = operation, x._signature, dtype, form, sweep is not None
+        return (_PASSES.get(key) or _PASSES.put(key, _Pass(*key)))(STATE.get().stream, x, numbers, further, sweep)
     rows, extent = x.shape
     places, by_block = end_dtype(extent), has_few_blocks(rows, extent)
-    if sums is not None:
-        memory = [sums, fill(new_like(x, (words_of_sweep(extent),), _INT32), 0, "sort")]
-    else:
+    nowhere = Layout(x.shape, (0, 0))
+    memory: Sequence[Any] = sweep or ()
+    if sweep is None:
         counts = new_like(x, (rows, DIGITS * blocks_of(rows, extent)), _INT32)
         run_fixed(_counting(x.dtype, by_block, form), [x, *numbers], counts)
-        memory = [counts if by_block else scan("sort", "add", counts, 1, places)]
-    moving = operation(x.dtype, places, _found_from(by_block, sums is not None), form)
-    nowhere = Layout(x.shape, (0, 0))
-    given = [x, *numbers, *further, *[each._view(nowhere) for each in memory]]
-    return run_fixed(moving, given, new_like(x, x.shape, dtype))
+        memory = [(counts if by_block else scan("sort", "add", counts, 1, places))._view(nowhere)]
+    moving = operation(x.dtype, places, _found_from(by_block, sweep is not None), form)
+    return run_fixed(moving, [x, *numbers, *further, *memory], new_like(x, x.shape, dtype))
 
 
 def _found_from(by_block: bool, is_swept: bool) -> str:
     """Return what places are found from, as of the node "rank"."""
-    return "starts" if is_swept else "counts" if by_block else "sums"
+    return "swept" if is_swept else "counts" if by_block else "sums"
 
 
 class _Pass:
@@ -342,29 +385,29 @@ class _Pass:
         places, by_block = end_dtype(extent), has_few_blocks(rows, extent)
         counting = _counting(given.dtype, by_block, form)
         moving = operation(given.dtype, places, _found_from(by_block, is_swept), form)
-        semantics = STATE.get().semantics  # which decide nothing about fixed operations
-
-        def planned(operation: Operation, keys: Sequence[Key], out: Signature | None) -> Plan:
-            return make_plan(operation, semantics, keys, out, refuse)
-
         self._counts = signature_of(Layout.of((rows, DIGITS * blocks_of(rows, extent))), _INT32, device)
         self._memory = signature_of(Layout((rows, extent), (0, 0)), places, device)
         self._result = signature_of(Layout.of((rows, extent)), dtype or given.dtype, device)
-        self._count = planned(counting, [given, *_numbers(counting)], self._counts).call
+        self._count = _planned(counting, [given, *_numbers(counting)], self._counts)
         scanning = scan_of("sort", "add", places, 1, False)
-        self._scan = None if by_block else planned(scanning, [self._counts], None).call
+        self._scan = None if by_block else _planned(scanning, [self._counts], None)
         memory = [self._memory] * (1 + is_swept)
-        self._move = planned(moving, [given, *_numbers(moving), *memory], self._result).call
-        self._words = (words_of_sweep(extent),)
+        self._move = _planned(moving, [given, *_numbers(moving), *memory], self._result)
 
-    def __call__(self, stream: Any, x: Any, numbers: tuple[float, ...], further: tuple[int, ...], sums: Any) -> Any:
-        if sums is None:
+    def __call__(
+        self, stream: Any, x: Any, numbers: tuple[float, ...], further: tuple[int, ...], sweep: Sweep | None
+    ) -> Any:
+        memory: Sequence[Any] = sweep or ()
+        if sweep is None:
             counts = self._count(stream, empty_array(x.__class__, self._counts, stream), x, *numbers)
-            found = [counts if self._scan is None else self._scan(stream, counts)]
-        else:
-            found = [sums, fill(new_like(x, self._words, _INT32), 0, "sort")]
-        memory = [x._make(each._buffer, each._offset, self._memory) for each in found]
+            found = counts if self._scan is None else self._scan(stream, counts)
+            memory = [x._make(found._buffer, found._offset, self._memory)]
         return self._move(stream, empty_array(x.__class__, self._result, stream), x, *numbers, *further, *memory)
+
+
+def _planned(operation: Operation, keys: Sequence[Key], out: Signature | None) -> Callable[..., Any]:
+    """Return the call of a plan. The semantics in force decide nothing about fixed operations."""
+    return make_plan(operation, STATE.get().semantics, keys, out, refuse).call
 
 
 def _numbers(operation: FixedOperation) -> list[Key]:

@@ -153,10 +153,10 @@ class Keyed(ExpressionBuilder):
     def placed(self, output: int, dtype: np.dtype, places: np.dtype, given: str) -> FixedOperation:
         """Return the operation that stores a node in the order of the digit, with places of a dtype.
 
-        `given` says from what they are found: "sums", "counts" or "starts", as of the node "rank".
+        `given` says from what they are found: "sums", "counts" or "swept", as of the node "rank".
         """
         where = self.memory(places), given
-        swept = (self.memory(_INT32), BEFORE_COUNTS) if given == "starts" else ()
+        swept = (self.memory(_INT32), BEFORE_COUNTS) if given == "swept" else ()
         place = self.node("rank", self.digit(), *where, *swept)
         return FixedOperation("sort", self.build([output], [dtype], (place,)))
 

@@ -5,7 +5,8 @@ program. Longer ones are sorted digit by digit, from the lowest: a launch counts
 the counts, and a launch stores each element behind those of smaller digits, and behind those of its own digit that come
 before it. So elements of equal keys keep their order. Of few blocks there is no scan: each program of the last launch
 adds the counts. One long row is swept: a launch counts all digits at once, and then one launch for each digit counts
-those of its blocks, tells other programs, and stores the elements.
+those of its blocks, tells other programs, and stores the elements. A program keeps a block in shared memory, which of
+elements of up to 32 bits holds twice as many.
 
 >>> make_rows(1000, 300, [(300, 1), (300, 1)])[:4]
 ((1000, 300), ((300, 1), (300, 1)), (0, 0), <LayoutCase.SORT: 'sort'>)
@@ -34,8 +35,12 @@ MOST_SWEPT = 1 << 30
 DIGIT = 8
 """The bits of a digit."""
 DIGITS = 1 << DIGIT
-BEFORE_COUNTS = 32
-"""The words before the counts that blocks tell each other: the first one has the turns, alone in a line of caches."""
+NARROW = 4
+"""The most bytes of elements of which a block of a row that is swept has twice as many."""
+BEFORE_COUNTS = 3 * DIGITS
+"""The words before the counts that blocks tell each other: the first one has the turns, alone in a line of caches, and
+the last ones are told as those of a block before the first.
+"""
 
 
 def make_rows(rows: int, extent: int, operands: Sequence[Ints]) -> Loop:
@@ -44,12 +49,15 @@ def make_rows(rows: int, extent: int, operands: Sequence[Ints]) -> Loop:
     return Loop(shape, strides, (0,) * len(strides), LayoutCase.SORT, index_bits_of(shape, strides))
 
 
-def make_partition(rows: int, extent: int, operands: Sequence[Ints]) -> ScanLoop:
-    """Return the loop over the blocks of rows, for operands of strides along both axes; outputs come first."""
+def make_partition(rows: int, extent: int, operands: Sequence[Ints], block: int = 0) -> ScanLoop:
+    """Return the loop over the blocks of rows, for operands of strides along both axes; outputs come first.
+
+    Blocks have another number of elements if one is given.
+    """
     shape, strides = (rows, extent), tuple(operands)
-    segments = Segments(rows, blocks_of(rows, extent), 1, 1)
+    lanes = block or _block_of(rows, extent)
+    segments = Segments(rows, -(-extent // lanes), 1, 1)
     bits = index_bits_of(shape, strides)
-    lanes = _block_of(rows, extent)
     return ScanLoop(shape, strides, (0,) * len(strides), LayoutCase.PARTITION, bits, lanes, segments)
 
 
@@ -80,13 +88,22 @@ def is_swept(rows: int, extent: int) -> bool:
     return rows == 1 and extent < MOST_SWEPT and not has_few_blocks(rows, extent)
 
 
-def words_of_sweep(extent: int) -> int:
-    """Return the words of memory for the turns and the counts of the blocks of a row.
+def swept_block(itemsize: int) -> int:
+    """Return the elements of a block of a row that is swept, of which elements of so many bytes are stored.
 
-    >>> words_of_sweep(2_000_000)
-    125216
+    >>> swept_block(4), swept_block(8)
+    (8192, 4096)
     """
-    return BEFORE_COUNTS + DIGITS * blocks_of(1, extent)
+    return BLOCK if itemsize > NARROW else 2 * BLOCK
+
+
+def words_of_sweep(extent: int, itemsize: int) -> int:
+    """Return the words of memory for the turns and the counts of the blocks of such a row.
+
+    >>> words_of_sweep(2_000_000, 4), words_of_sweep(2_000_000, 8)
+    (63488, 125952)
+    """
+    return BEFORE_COUNTS + DIGITS * -(-extent // swept_block(itemsize))
 
 
 def _block_of(rows: int, extent: int) -> int:

@@ -27,18 +27,20 @@ def warps_of(size: int) -> int:
     return max(LEAST_WARPS, size // (WARP * OF_A_THREAD))
 
 
-def items_of(size: int) -> int:
-    """Return the elements of a thread of such a block."""
-    return size // (WARP * warps_of(size))
+def items_of(size: int, warps: int = 0) -> int:
+    """Return the elements of a thread of such a block, which has the warps of `warps_of` unless others are given."""
+    return size // (WARP * (warps or warps_of(size)))
 
 
-def place_text(size: int) -> str:
+def place_text(size: int, warps: int = 0) -> str:
     """Return the place in a block of so many elements that has an index, in Triton.
 
     >>> place_text(4096)
     'index % 32 + index // 32 % 8 * 512 + index // 256 * 32'
+    >>> place_text(8192, 8)
+    'index % 32 + index // 32 % 8 * 1024 + index // 256 * 32'
     """
-    warps, items = warps_of(size), items_of(size)
+    warps, items = warps or warps_of(size), items_of(size, warps)
     return f"index % {WARP} + index // {WARP} % {warps} * {WARP * items} + index // {WARP * warps} * {WARP}"
 
 
@@ -52,9 +54,12 @@ def registers(items: int, count: int) -> list[list[str]]:
     return [[f"${operand * items + item}" for item in range(items)] for operand in range(count)]
 
 
-def function_text(signature: str, lines: Iterator[str], outputs: int, inputs: int, items: int) -> str:
-    """Return a Triton function that calls assembly for all elements of a thread."""
-    constraints = ",".join(["=&r"] * (outputs * items) + ["r"] * (inputs * items))
+def function_text(
+    signature: str, lines: Iterator[str], outputs: int, inputs: int, items: int, addresses: int = 0
+) -> str:
+    """Return a Triton function that calls assembly for all elements of a thread. The last inputs may be addresses."""
+    given = ["r"] * (inputs * items) + ["l"] * (addresses * items)
+    constraints = ",".join(["=&r"] * (outputs * items) + given)
     asm = "".join(f'\n        "{line} "' for line in lines)
     given = signature.partition("(")[2].removesuffix(")")
     types = ", ".join(["tl.int32"] * outputs)

@@ -31,18 +31,20 @@ def count_function(size: int, parts: int = 1) -> str:
     return function_text("count_of_digits(digit, index)", lines, 1, 2, items)
 
 
-def histogram_functions(size: int, digits: int, words: int) -> list[str]:
+def histogram_functions(size: int, warps: int, digits: int, words: int) -> list[str]:
     """Return the texts of three Triton functions that count digits of words of many blocks, called in this order.
 
     ``counts_begun(index)`` returns nothing of use, nor ``counts_added(inside, word0, ...)``, which counts a block's
-    elements that are inside. ``counts_found(index)`` returns at ``256 * i + d`` how often digit i is d.
+    elements that are inside: 1, or 0 for others. ``counts_found(bin)`` returns how often digit i is d for the bin
+    ``256 * i + d``, of a block of `bins_of` the digits. Counters hold less than 2**16: see `copies_of`.
     """
-    items, warps = items_of(size), warps_of(size)
+    items, copies = items_of(size, warps), copies_of(digits)
     names = ", ".join(names_of_words(words))
+    found = max(1, bins_of(digits) // (WARP * warps))
     return [
-        function_text("counts_begun(index)", _begun(items, warps, DIGITS * digits), 1, 1, items),
-        function_text(f"counts_added(inside, {names})", _added(items, digits, words), 1, 1 + words, items),
-        function_text("counts_found(index)", _found(items, DIGITS * digits), 1, 1, items),
+        function_text("counts_begun(index)", _begun(items, warps, DIGITS // 2 * digits * copies), 1, 1, items),
+        function_text(f"counts_added(inside, {names})", _added(items, digits, words, copies), 1, 1 + words, items),
+        function_text("counts_found(bin)", _found(found, digits, copies), 1, 1, found),
     ]
 
 
@@ -58,6 +60,24 @@ def place_functions(places: int, warps: int) -> list[str]:
         function_text("places_added(place)", _placed(places), 1, 1, 1),
         function_text("places_found(place)", _read_placed(places), 1, 1, 1),
     ]
+
+
+def bins_of(digits: int) -> int:
+    """Return the size of a block that has the counters of some digits: the next power of two.
+
+    >>> bins_of(1), bins_of(3), bins_of(8)
+    (256, 1024, 2048)
+    """
+    return DIGITS << (digits - 1).bit_length()
+
+
+def copies_of(digits: int) -> int:
+    """Return how many counters there are of each value: so many lanes of a warp that are neighbours have their own.
+
+    So the lanes of a warp seldom wait for each other. Two counters share a word of 32 bits, those of digits that differ
+    in the lowest bit.
+    """
+    return 16 if digits <= 4 else 8
 
 
 def _counts(items: int, warps: int, counters: int) -> Iterator[str]:
@@ -96,41 +116,54 @@ def _read(register: str, index: str, counters: int) -> Iterator[str]:
 # --- many blocks ------------------------------------------------------------------------------------------------------
 
 
-def _begun(items: int, warps: int, counters: int) -> Iterator[str]:
-    """Yield the lines that make counters, which stay: they are declared outside the braces."""
+def _begun(items: int, warps: int, words: int) -> Iterator[str]:
+    """Yield the lines that make words of counters, which stay: they are declared outside the braces."""
     found, _ = registers(items, 2)
-    yield f".shared .align 16 .b8 block_counts[{4 * counters}];"
+    size = -(-words // 4) * 16
+    yield f".shared .align 16 .b8 block_counts[{size}];"
     yield "{"
-    yield ".reg .b32 y, thread, counts, mine; .reg .pred p;"
-    yield from _zeroed(counters, WARP * warps)
+    yield ".reg .b32 y, thread, mine; .reg .pred p; mov.b32 y, 0;"
+    yield "mov.u32 thread, %tid.x; shl.b32 thread, thread, 4; mov.u32 mine, block_counts; add.u32 mine, mine, thread;"
+    for first in range(0, size, 16 * WARP * warps):
+        yield f"setp.lt.u32 p, thread, {size - first}; @p st.shared.v4.b32 [mine+{first}], {{y, y, y, y}};"
+    yield "bar.sync 0;"
     yield from zeros(found)
     yield "}"
 
 
-def _added(items: int, digits: int, words: int) -> Iterator[str]:
+def _added(items: int, digits: int, words: int, copies: int) -> Iterator[str]:
     """Yield the lines that count the digits of elements."""
     found, inside, *given = registers(items, 2 + words)
+    pair = 4 * copies  # the bytes of the counters of two digits
     yield "{"
-    yield ".reg .b32 x, counts, one; .reg .pred p; mov.u32 counts, block_counts; mov.b32 one, 1;"
+    yield ".reg .b32 x, y, counts, lane, odd; .reg .pred p; mov.u32 counts, block_counts;"
+    yield f"mov.u32 lane, %tid.x; and.b32 lane, lane, {copies - 1}; shl.b32 lane, lane, 2; add.u32 lane, lane, counts;"
     for k in range(items):
-        yield f"setp.ne.u32 p, {inside[k]}, 0;"
+        yield f"shl.b32 odd, {inside[k]}, 16;"
         for digit in range(digits):
             word, shift = given[digit * BITS // 32][k], digit * BITS % 32
-            yield f"shr.u32 x, {word}, {shift - 2};" if shift else f"shl.b32 x, {word}, 2;"
-            yield f"and.b32 x, x, {4 * DIGITS - 4}; add.u32 x, x, counts;"
-            yield f"@p red.shared.add.u32 [x+{4 * DIGITS * digit}], one;"
+            down = shift + 1 - (pair.bit_length() - 1)
+            yield f"shr.u32 x, {word}, {down};" if down >= 0 else f"shl.b32 x, {word}, {-down};"
+            yield f"and.b32 x, x, {(DIGITS // 2 - 1) * pair}; add.u32 x, x, lane;"
+            yield f"and.b32 y, {word}, {1 << shift}; setp.ne.u32 p, y, 0; selp.b32 y, odd, {inside[k]}, p;"
+            yield f"red.shared.add.u32 [x+{DIGITS // 2 * pair * digit}], y;"
     yield from zeros(found)
     yield "}"
 
 
-def _found(items: int, counters: int) -> Iterator[str]:
-    """Yield the lines that read the counters."""
-    found, index = registers(items, 2)
+def _found(items: int, digits: int, copies: int) -> Iterator[str]:
+    """Yield the lines that add the copies of counters. Neighbours begin with others, which lie in other banks."""
+    found, bins = registers(items, 2)
     yield "{"
-    yield ".reg .b32 x, y, counts; .reg .pred p; mov.u32 counts, block_counts; bar.sync 0;"
+    yield ".reg .b32 x, y, z, bits, sum, counts; .reg .pred p; mov.u32 counts, block_counts; bar.sync 0;"
     for k in range(items):
-        yield from _read("y", index[k], counters)
-        yield f"mov.b32 {found[k]}, y;"
+        yield f"mov.b32 sum, 0; mov.b32 z, 0; setp.lt.u32 p, {bins[k]}, {DIGITS * digits};"
+        yield f"and.b32 bits, {bins[k]}, 1; shl.b32 bits, bits, 4; shr.u32 y, {bins[k]}, 1;"
+        yield f"mul.lo.u32 x, y, {4 * copies}; add.u32 x, x, counts; shl.b32 y, y, 2;"
+        for copy in range(copies):
+            yield f"add.u32 z, y, {4 * copy}; and.b32 z, z, {4 * copies - 4}; add.u32 z, z, x;"
+            yield "@p ld.shared.b32 z, [z]; shr.u32 z, z, bits; and.b32 z, z, 0xffff; @p add.u32 sum, sum, z;"
+        yield f"mov.b32 {found[k]}, sum;"
     yield "}"
 
 

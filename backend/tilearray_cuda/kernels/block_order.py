@@ -36,6 +36,10 @@ from tilearray_cuda.kernels.block_assembly import (
     zeros,
 )
 
+AT_ONCE = 2
+"""The blocks whose counts a thread of a sweep reads at once."""
+OF_BLOCK, OF_ALL = 1 << 30, -(1 << 31)
+"""The bits that tell the count of a block, and that of all blocks up to it, from memory of zeros."""
 _COUNTER = 4
 """The bytes of a counter."""
 _SHARED = 48 << 10
@@ -70,19 +74,26 @@ def _ordering(signature: str, size: int, words: int) -> str:
     return function_text(signature, lines, 1 + max(words, 1), 3 + words, items)
 
 
-def sweep_functions(size: int, words: int) -> list[str]:
-    """Return the texts of three Triton functions: `move_function` in steps that share memory, called in this order.
+def sweep_functions(size: int, warps: int, words: int, keeps_digits: bool) -> list[str]:
+    """Return the texts of four Triton functions: `move_function` in steps that share memory, called in this order.
 
-    ``counted_of_block(digit, index)`` returns how often each index below 256 is a digit of the block, and 0 for others.
+    ``counted_of_block(digit, index, told)`` returns how often each index below 256 is a digit of the block, and 0 for
+    others. It tells these counts: ``told`` is the address of the block's own 256 words.
     ``ranked_in_block(digit, word0, ...)`` orders the elements. It returns nothing of use.
-    ``moved_from(start)`` returns the slots and words of `move_function`.
+    ``moved_from(counted, told)`` looks back, for which `AT_ONCE` blocks of words lie before the first one that is told.
+    It returns the words of `move_function`, and their digits if these are kept beside them.
+    ``slots_of(digit)`` returns the slots of these digits.
     """
-    items, warps = items_of(size), warps_of(size)
+    items = items_of(size, warps)
+    areas = _areas_of_sweep(items, warps, words, keeps_digits)
     ranked = f"ranked_in_block(digit, {', '.join(names_of_words(words))})"
     return [
-        function_text("counted_of_block(digit, index)", _first_step(items, warps, words), 1, 2, items),
-        function_text(ranked, _second_step(items, warps, words), 1, 1 + words, items),
-        function_text("moved_from(start)", _third_step(items, warps, words), 1 + words, 1, items),
+        function_text("counted_of_block(digit, index, told)", _first_step(items, warps, areas), 1, 2, items, 1),
+        function_text(ranked, _second_step(items, warps, words, areas), 1, 1 + words, items),
+        function_text(
+            "moved_from(counted, told)", _third_step(items, warps, words, areas), words + keeps_digits, 1, items, 1
+        ),
+        function_text("slots_of(digit)", _fourth_step(items, warps, areas), 1, 1, items),
     ]
 
 
@@ -103,7 +114,7 @@ def _order(items: int, warps: int, words: int) -> Iterator[str]:
     yield "bar.sync 0;"  # others may still read the results of a call before
     yield from _counted_by_warps(digit, warps, begin[0])
     if "words" in areas:
-        yield from _ranked_and_put(digit, given or [index], 4 * WARP * warps * items)
+        yield from _ranked_and_put(digit, given or [index], 4 * WARP * warps * items, True)
         yield "bar.sync 0;"
         yield from _taken(found, 4 * WARP * warps * items)
     else:
@@ -112,11 +123,12 @@ def _order(items: int, warps: int, words: int) -> Iterator[str]:
         for k in range(items):
             yield f"add.u32 x, place{k}, digits; st.shared.u8 [x], {digit[k]};"
         yield from _moved(given or [index], found, at_once, 4 * WARP * warps * items)
-    yield from _slots(slot)
+    yield from _digits_read(slot)
+    yield from _slots(slot, slot)
     yield "}"
 
 
-def _counted_by_warps(digit: Sequence[str], warps: int, begin: str) -> Iterator[str]:
+def _counted_by_warps(digit: Sequence[str], warps: int, begin: str, told: str = "") -> Iterator[str]:
     """Yield the lines that count the digits of each warp, and find the place of each warp's first element of each."""
     yield "mov.b32 x, 0; shl.b32 y, thread, 4; add.u32 y, y, counters;"
     for first in range(0, _COUNTER * DIGITS * warps, 16 * WARP * warps):
@@ -127,15 +139,21 @@ def _counted_by_warps(digit: Sequence[str], warps: int, begin: str) -> Iterator[
     for one in digit:
         yield f"shl.b32 y, {one}, 2; add.u32 y, y, mine; red.shared.add.u32 [y], x;"
     yield "bar.sync 0;"
-    yield from _summed(warps)
+    yield from _summed(warps, told)
     yield "bar.sync 0;"
 
 
-def _slots(slot: Sequence[str]) -> Iterator[str]:
-    """Yield the lines that find the slots of the elements of a thread's places."""
+def _digits_read(digit: Sequence[str]) -> Iterator[str]:
+    """Yield the lines that read the digits of a thread's places."""
     yield "add.u32 z, first, digits;"
+    for k, one in enumerate(digit):
+        yield f"ld.shared.u8 {one}, [z+{WARP * k}];"
+
+
+def _slots(slot: Sequence[str], digit: Sequence[str]) -> Iterator[str]:
+    """Yield the lines that find the slots of the elements of a thread's places, from their digits."""
     for k in range(len(slot)):
-        yield f"ld.shared.u8 x, [z+{WARP * k}]; shl.b32 x, x, 2; add.u32 x, x, starts; ld.shared.b32 y, [x];"
+        yield f"shl.b32 x, {digit[k]}, 2; add.u32 x, x, starts; ld.shared.b32 y, [x];"
         yield f"add.u32 x, first, {WARP * k}; add.u32 {slot[k]}, x, y;"
 
 
@@ -149,6 +167,15 @@ def _areas(items: int, warps: int, words: int) -> tuple[dict[str, int], int]:
     if sum(areas.values()) + 4 * size * words <= _SHARED:
         return {"words": 4 * size * words, **areas}, words
     return {**areas, "counters": max(areas["counters"], 4 * size)}, 1
+
+
+def _areas_of_sweep(items: int, warps: int, words: int, keeps_digits: bool) -> dict[str, int]:
+    """Return the bytes of areas of shared memory of a sweep."""
+    size = WARP * warps * items
+    areas = {"words": 4 * size * words, "counters": _COUNTER * DIGITS * warps, "starts": 4 * DIGITS}
+    areas |= {"sums": 4 * LEAST_WARPS, **({"digits": size} if keeps_digits else {})}
+    assert sum(areas.values()) <= _SHARED
+    return areas
 
 
 def _shared(areas: dict[str, int]) -> Iterator[str]:
@@ -171,12 +198,16 @@ def _declared(items: int, warps: int, areas: dict[str, int]) -> Iterator[str]:
     yield f"mul.lo.u32 mine, warp, {_COUNTER * DIGITS}; add.u32 mine, mine, counters;"
 
 
-def _ranked_and_put(digits: Sequence[str], given: Sequence[Sequence[str]], area: int) -> Iterator[str]:
-    """Yield the lines that find the places of elements, and store their words and digits there."""
+def _ranked_and_put(
+    digits: Sequence[str], given: Sequence[Sequence[str]], area: int, keeps_digits: bool
+) -> Iterator[str]:
+    """Yield the lines that find the places of elements, and store their words there, and digits if they are kept."""
 
     def put(k: int) -> Iterator[str]:
         """Yield the lines that store the words and the digit of an element."""
-        yield f"add.u32 x, place, digits; st.shared.u8 [x], {digits[k]}; shl.b32 y, place, 2; add.u32 y, y, words;"
+        if keeps_digits:
+            yield f"add.u32 x, place, digits; st.shared.u8 [x], {digits[k]};"
+        yield "shl.b32 y, place, 2; add.u32 y, y, words;"
         for number, words in enumerate(given):
             yield f"st.shared.b32 [y+{area * number}], {words[k]};"
 
@@ -238,8 +269,11 @@ def _ranked(k: int, digit: str) -> Iterator[str]:
     yield "@q st.shared.b32 [y], count; bar.warp.sync -1;"
 
 
-def _summed(warps: int) -> Iterator[str]:
-    """Yield the lines that replace counters by the sums before them, and starts by their distance from these."""
+def _summed(warps: int, told: str = "") -> Iterator[str]:
+    """Yield the lines that replace counters by the sums before them, and starts by their distance from these.
+
+    The counts of all warps are told, if an address is given.
+    """
     step = _COUNTER * DIGITS
     yield f"setp.ge.u32 p, thread, {DIGITS}; shl.b32 y, thread, 2; add.u32 y, y, counters; @p bra SUMMED;"
     for k in range(warps):
@@ -248,6 +282,9 @@ def _summed(warps: int) -> Iterator[str]:
     for k in range(warps):
         yield f"mov.b32 x, run; add.u32 run, run, counter{k}; mov.b32 counter{k}, x;"
     yield "mov.b32 count, run;"
+    if told:
+        yield f"mul.wide.u32 own, thread, 4; add.s64 own, own, {told}; or.b32 x, count, {OF_BLOCK};"
+        yield "st.relaxed.gpu.global.b32 [own], x;"
     for lanes in (1, 2, 4, 8, 16):
         yield f"shfl.sync.up.b32 x|q, run, {lanes}, 0, -1; @q add.u32 run, run, x;"
     yield "shl.b32 x, warp, 2; add.u32 x, x, sums; setp.eq.u32 q, lane, 31; @q st.shared.b32 [x], run;"
@@ -282,42 +319,71 @@ def _moved(given: Sequence[Sequence[str]], found: Sequence[Sequence[str]], at_on
 # --- the order in steps -----------------------------------------------------------------------------------------------
 
 
-def _first_step(items: int, warps: int, words: int) -> Iterator[str]:
-    """Yield the lines that count. The shared memory of all steps is declared outside the braces."""
-    found, digit, index = registers(items, 3)
-    areas, _ = _areas(items, warps, words)
-    assert "words" in areas
+def _first_step(items: int, warps: int, areas: dict[str, int]) -> Iterator[str]:
+    """Yield the lines that count and tell. The shared memory of all steps is declared outside the braces."""
+    found, digit, index, told = registers(items, 4)
     yield from _shared(areas)
     yield "{"
     yield from _declared(items, warps, areas)
+    yield ".reg .b64 own;"
     yield from checked(index, WARP * warps)
     yield "mov.b32 count, 0; bar.sync 0;"
-    yield from _counted_by_warps(digit, warps, "0")
+    yield from _counted_by_warps(digit, warps, "0", told[0])
     yield f"mov.b32 {found[0]}, count;"
     yield from zeros(found[1:])
     yield "}"
 
 
-def _second_step(items: int, warps: int, words: int) -> Iterator[str]:
-    """Yield the lines that store words and digits in their places."""
+def _second_step(items: int, warps: int, words: int, areas: dict[str, int]) -> Iterator[str]:
+    """Yield the lines that store words, and digits that are kept, in their places."""
     found, digit, *given = registers(items, 2 + words)
-    areas, _ = _areas(items, warps, words)
     yield "{"
     yield from _declared(items, warps, areas)
-    yield from _ranked_and_put(digit, given, 4 * WARP * warps * items)
+    yield from _ranked_and_put(digit, given, 4 * WARP * warps * items, "digits" in areas)
     yield from zeros(found)
     yield "}"
 
 
-def _third_step(items: int, warps: int, words: int) -> Iterator[str]:
-    """Yield the lines that add the starts, and read the words of a thread's own places."""
-    slot, *rest = registers(items, 2 + words)
-    found, begin = rest[:words], rest[words]
-    areas, _ = _areas(items, warps, words)
+def _third_step(items: int, warps: int, words: int, areas: dict[str, int]) -> Iterator[str]:
+    """Yield the lines that look back, add the starts, and read the words and digits of a thread's own places."""
+    keeps_digits = "digits" in areas
+    *found, counted, told = registers(items, words + keeps_digits + 2)
     yield "{"
     yield from _declared(items, warps, areas)
-    yield f"setp.lt.u32 p, thread, {DIGITS}; shl.b32 x, thread, 2; add.u32 x, x, starts; mov.b32 y, {begin[0]};"
-    yield "@p ld.shared.b32 z, [x]; @p add.u32 y, y, z; @p st.shared.b32 [x], y; bar.sync 0;"
-    yield from _taken(found, 4 * WARP * warps * items)
-    yield from _slots(slot)
+    yield from _looked_back(counted[0], told[0])
+    yield "shl.b32 x, thread, 2; add.u32 x, x, starts; ld.shared.b32 y, [x]; add.u32 y, y, run; st.shared.b32 [x], y;"
+    yield "LOOKED: bar.warp.sync -1; bar.sync 0;"
+    yield from _taken(found[:words], 4 * WARP * warps * items)
+    if keeps_digits:
+        yield from _digits_read(found[words])
+    yield "}"
+
+
+def _looked_back(counted: str, told: str) -> Iterator[str]:
+    """Yield the lines that sum the counts of earlier blocks, from the nearest to one that tells the sum of all.
+
+    Each of the first threads sums those of a digit, tells the sum with its own count, and goes on alone: the others go
+    to a label. It reads the words of some blocks at once, and adds those before the first one that is not told yet. The
+    last word that it adds is 0, or has the sign.
+    """
+    yield f".reg .b64 own, at; .reg .b32 word<{AT_ONCE}>;"
+    yield f"setp.ge.u32 p, thread, {DIGITS}; @p bra LOOKED;"
+    yield f"mul.wide.u32 own, thread, 4; add.s64 own, own, {told}; add.s64 at, own, -{4 * DIGITS}; mov.b32 run, 0;"
+    yield "LOOK:"
+    for k in range(AT_ONCE):
+        yield f"ld.relaxed.gpu.global.b32 word{k}, [at+-{4 * DIGITS * k}];"
+    for k in range(AT_ONCE):
+        goes_on = "@p " * (k > 0)
+        yield f"{goes_on}mov.b32 y, word{k}; {goes_on}and.b32 x, y, {OF_BLOCK - 1}; {goes_on}add.u32 run, run, x;"
+        yield f"{goes_on}setp.gt.s32 p, y, 0; @p add.s64 at, at, -{4 * DIGITS};"
+    yield "setp.ge.s32 p, y, 0; @p bra LOOK;"
+    yield f"add.u32 x, run, {counted}; or.b32 x, x, {OF_ALL}; st.relaxed.gpu.global.b32 [own], x;"
+
+
+def _fourth_step(items: int, warps: int, areas: dict[str, int]) -> Iterator[str]:
+    """Yield the lines that find slots."""
+    slot, digit = registers(items, 2)
+    yield "{"
+    yield from _declared(items, warps, areas)
+    yield from _slots(slot, digit)
     yield "}"

@@ -5,10 +5,10 @@ digit is where its first element of the digit goes. There are three ways to it:
 
 - A scan between two launches adds the counts.
 - Of few blocks each program of the second launch adds them, and reads the counts block by block.
-- In one sweep a launch takes the sums of the counts of all blocks, which an earlier one has counted for all digits at
-  once. Programs take their blocks by turn, tell the counts of theirs, order its elements, and then look back: they add
-  the counts of earlier blocks up to one that knows the sum of all before it, as in A. Adinets and D. Merrill,
-  "Onesweep" (2022). Programs of earlier turns run already, so none waits for one that cannot start.
+- In one sweep a launch takes the counts of the row, which an earlier one has counted for all digits at once. Programs
+  take their blocks by turn, tell the counts of theirs, order its elements, and then look back: they add the counts of
+  earlier blocks up to one that tells the sum of all before it, as in A. Adinets and D. Merrill, "Onesweep" (2022).
+  Programs of earlier turns run already, so none waits for one that cannot start.
 """
 
 from __future__ import annotations
@@ -16,18 +16,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilearray_cuda.kernels.block_assembly import DIGITS
+from tilearray_cuda.kernels.block_counts import bins_of
+from tilearray_cuda.kernels.block_order import AT_ONCE, OF_ALL
 from tilearray_cuda.kernels.casts import Value
 from tilearray_cuda.kernels.expression import Values, computed, indented, stored
 from tilearray_cuda.kernels.reduction import needed
-from tilearray_cuda.kernels.schedules.partition import STEPS, Partition
+from tilearray_cuda.kernels.schedules.addressing import Branch
+from tilearray_cuda.kernels.schedules.partition import Partition
 from tilearray_cuda.kernels.storage import STORAGE
-
-AT_ONCE = 8
-"""The blocks whose counts a program of one sweep reads at once. Of 10**8 int32 on an H100, a launch took 605 us with 8,
-641 us with 16, and 912 us with 32.
-"""
-_OF_BLOCK, _OF_ALL = 1 << 30, -(1 << 31)
-"""The bits that tell the count of a block, and that of all blocks up to it, from memory of zeros."""
 
 
 def partitioned(schedule: Partition) -> list[str]:
@@ -59,16 +55,17 @@ def _counted(parts: int, by_block: bool) -> list[str]:
 def _placed(schedule: Partition, number: int, values: Values) -> list[str]:
     """Return the lines that store the elements of a block in the order of their digits. Those outside come last."""
     spec = schedule.spec
-    _, _, position, given, *counts = spec.nodes[number]
+    _, key, position, given, *counts = spec.nodes[number]
     ends = spec.operands[spec.outputs + position]
     others = [node for node in range(len(spec.nodes)) if node not in values and node != number]
     text, values = computed(schedule, schedule.branch, others, values)
     is_wide = ends.dtype == "int64"
     moved, names, words = _moved([values[node] for node in spec.stores], is_wide)
     steps = [f"slot, {names} = moved_by_digits(digit, index, start, {', '.join(words)})"]
-    if given == "starts":
-        start = [*_told(f"{schedule.turns} + {counts[1]}", words), *_looked_back(ends.name)]
-        steps = [f"slot, {names} = moved_from(start)"]
+    if given == "swept":
+        assert counts[1] >= DIGITS * (AT_ONCE + 1)
+        start = _swept(ends.name, f"{schedule.turns} + {counts[1]}", words)
+        steps = _slots_of_moved(schedule, key, values, moved, names)
     elif given == "counts":
         start = _start_of_counts(ends.name)
     else:
@@ -150,63 +147,57 @@ def _start_of_counts(counts: str) -> list[str]:
 # --- one sweep --------------------------------------------------------------------------------------------------------
 
 
-def _told(counts: str, words: Sequence[str]) -> list[str]:
-    """Return the lines that tell the counts of a block as soon as they are known, and then order its elements."""
+def _swept(of_row: str, counts: str, words: Sequence[str]) -> list[str]:
+    """Return the lines that tell the counts of a block as soon as they are known, and then order its elements.
+
+    The program of the first block tells how many elements of the row have smaller digits, as a block before it.
+    """
     return [
-        "counted = counted_of_block(digit, index)",
-        f"count = tl.sum(tl.reshape(counted, (SIZE // {DIGITS}, {DIGITS})), 0)",
-        f"of_digit = tl.arange(0, {DIGITS})",
-        f"told = {counts} + of_digit",
-        f"tl.store(told + block * {DIGITS}, count | {_OF_BLOCK})",
+        f"told = {counts} + block * {DIGITS}",
+        "if block == 0:",
+        *indented(
+            [
+                f"of_digit = tl.arange(0, {DIGITS})",
+                f"of_row = tl.load({of_row} + of_digit)",
+                f"tl.store(told - {DIGITS} + of_digit, (tl.cumsum(of_row, 0) - of_row) | {OF_ALL})",
+            ]
+        ),
+        "told = told.to(tl.int64)",
+        "counted = counted_of_block(digit, index, told)",
         f"ranked_in_block(digit, {', '.join(words)})",
     ]
 
 
-def _looked_back(starts: str) -> list[str]:
-    """Return the lines that add the counts of earlier blocks, from the nearest to one that knows the sum of all."""
-    body: list[str] = []
-    for k in range(AT_ONCE):
-        guard = f"mask=(at >= {k}) & ~is_done, other={_OF_ALL}, volatile=True"
-        body.append(f"word{k} = tl.load(told + (at - {k}) * {DIGITS}, {guard})")
-    body.append("is_stopped = is_done")
-    for k in range(AT_ONCE):
-        body += [
-            f"is_known = ~is_stopped & (word{k} != 0)",
-            f"before += tl.where(is_known, word{k} & {_OF_BLOCK - 1}, 0)",
-            f"is_done |= is_known & (word{k} < 0)",
-            f"further += (is_known & (word{k} > 0)).to(tl.int32)",
-            f"is_stopped |= word{k} <= 0",
-        ]
-    by_digit = f"(SIZE // {DIGITS}, {DIGITS})"
-    return [
-        f"first = tl.load({starts} + (of_digit - 1), mask=of_digit > 0, other=0)",
-        "at = of_digit * 0 + (block - 1)",
-        "before = of_digit * 0",
-        "is_done = at < 0",
-        "while tl.max((~is_done).to(tl.int32), 0) > 0:",
-        *indented(["further = of_digit * 0", *body, "at -= further"]),
-        f"tl.store(told + block * {DIGITS}, (before + count) | {_OF_ALL})",
-        f"start = tl.reshape(tl.broadcast_to((before + first)[None, :], {by_digit}), (SIZE,))",
-    ]
+def _slots_of_moved(schedule: Partition, key: int, values: Values, moved: Sequence[str], names: str) -> list[str]:
+    """Return the lines that read moved words and find their slots: from digits that are kept, or computed again."""
+    if schedule.keeps_digits:
+        return [f"{names}, digit = moved_from(counted, told)", "slot = slots_of(digit)"]
+    nodes, (element,) = schedule.spec.nodes, schedule.spec.stores
+    known: Values = {**values, element: ((f"({moved[0]})",), values[element][1])}
+    again = [node for node in needed(nodes, [key]) if nodes[node][0] != "input"]
+    text, known = computed(schedule, schedule.branch, again, known)
+    return [f"{names} = moved_from(counted, told)", *text, f"slot = slots_of({known[key][0][0]}.to(tl.int32))"]
 
 
 def _histograms(schedule: Partition, key: int, digits: int, words: int) -> list[str]:
-    """Return the lines that count digits of keys."""
-    lines, values = computed(schedule, schedule.branch, needed(schedule.spec.nodes, [key]))
-    (word,), _ = values[key]
-    given = [f"({word}).to(tl.int32)", f"({word} >> 32).to(tl.int32)"][:words]
+    """Return the lines that count digits of keys: of whole blocks, which are read as vectors, and of the last one."""
+
+    def added(branch: Branch, inside: str) -> list[str]:
+        lines, values = computed(schedule, branch, needed(schedule.spec.nodes, [key]))
+        (word,), _ = values[key]
+        given = [f"({word}).to(tl.int32)", f"({word} >> 32).to(tl.int32)"][:words]
+        return [*lines, f"counts_added({inside}, {', '.join(given)})"]
+
+    column = ["column = block * SIZE + index", "i1 = column"]
     return [
         "counts_begun(index)",
-        f"for step in range({STEPS}):",
+        "blocks_whole = n1 // SIZE",
+        "for block in range(program, blocks_whole, tl.num_programs(0)):",
+        *indented([*column, *added(schedule.branch._replace(mask=None), "index * 0 + 1")]),
+        "if program == blocks_whole % tl.num_programs(0):",
         *indented(
-            [
-                f"column = tl.max_contiguous((program * {STEPS} + step) * SIZE + index, 1)",
-                "inside = column < n1",
-                "i1 = column",
-                *lines,
-                f"counts_added(inside.to(tl.int32), {', '.join(given)})",
-            ]
+            ["block = blocks_whole", *column, "inside = column < n1", *added(schedule.branch, "inside.to(tl.int32)")]
         ),
-        "counted = counts_found(index)",
-        f'tl.atomic_add(out0 + index, counted, mask=index < {DIGITS * digits}, sem="relaxed")',
+        f"bin = tl.arange(0, {bins_of(digits)})",
+        f'tl.atomic_add(out0 + bin, counts_found(bin), mask=bin < {DIGITS * digits}, sem="relaxed")',
     ]

@@ -165,7 +165,7 @@ def mend(interpreter: Any, tl: Any, libdevice: Any) -> None:
         if ".shared" in asm or "%tid.x" in asm:
             results = len(dtype) if isinstance(dtype, tuple) else 1
             given = np.broadcast_arrays(*[arg.handle.data for arg in args])
-            found = run_in_threads(asm, results, pack, list(map(np.ascontiguousarray, given)))
+            found = run_in_threads(asm, results, pack, list(map(np.ascontiguousarray, given)), interpreter._interpreter)
             blocks = [on_tensors(lambda _, each=each: each)(args[0]) for each in found]
             return tuple(blocks) if isinstance(dtype, tuple) else blocks[0]
         converts = re.fullmatch(r"\{ \.reg \.b16 h; cvt\.(\w+)\.f16\.f32 h, \$1; cvt\.u32\.u16 \$0, h; \}", asm)

@@ -25,12 +25,13 @@ from support.interpreter.together import Together
 from support.kernels import Kernel, Strides, body_for, kernel_for
 from support.oracles.formats import Number, dtype_of
 from tilearray.engine.expression import Expression
+from tilearray.explaining import kernels
 from tilearray.geometry.layout import Layout, result_layout
 from tilearray_cuda.kernels.interpreter import type_of
 from tilearray_cuda.kernels.schedules.boxes import Boxes
 from tilearray_cuda.kernels.schedules.linear import Linear
 from tilearray_cuda.kernels.schedules.merged_rows import MergedRows
-from tilearray_cuda.kernels.schedules.partition import STEPS, Partition
+from tilearray_cuda.kernels.schedules.partition import Partition
 from tilearray_cuda.kernels.schedules.product import Product
 from tilearray_cuda.kernels.schedules.reduce import Reduce
 from tilearray_cuda.kernels.schedules.scan_blocks import ScanBlocks
@@ -42,7 +43,10 @@ from tilearray_cuda.kernels.storage import STORAGE
 from tilearray_host.casts import scalar
 
 SWEPT, LATE = 3, 3
-"""The programs of a sweep that run at once, and how often every other one waits after it has taken its turn."""
+"""The programs of a sweep that run at once, and how often every other one waits after it has taken its turn.
+
+The others wait as often where assembly reads or writes what programs tell each other.
+"""
 
 # --- memory ---------------------------------------------------------------------------------------------------------
 
@@ -357,11 +361,16 @@ def _launch_together(
                 launch.pause()
             return load(pointers, mask, other, cache_policy, is_volatile)
 
+        def pause() -> None:
+            for _ in range(LATE if launch.program % 2 == 0 else 1):
+                launch.pause()
+
         builder.create_atomic_rmw, builder.create_masked_load = paused, read_after_others
+        interpreter._interpreter.pause = pause
         try:
             launch.launch()
         finally:
-            del builder.create_atomic_rmw, builder.create_masked_load
+            del builder.create_atomic_rmw, builder.create_masked_load, interpreter._interpreter.pause
         return (0,)
 
     run = function.rewrite()
@@ -410,7 +419,7 @@ def programs_of(kernel: Kernel) -> int:
     if isinstance(schedule, Select):
         return 1 if schedule.adds else kernel.loop.segments.total
     if isinstance(schedule, Partition):
-        return shape[0] * -(-shape[1] // (tile["SIZE"] * (STEPS if schedule.histograms else 1)))
+        return kernels.programs_of(schedule, kernel.loop)
     if isinstance(schedule, Sort):
         return -(-shape[0] // tile["ROWS"])
     if isinstance(schedule, Product):

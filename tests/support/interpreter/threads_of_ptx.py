@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-WORD = np.uint32
+WORD, ADDRESS = np.dtype(np.uint32).type, np.dtype(np.uint64).type
 _LAST = threading.local()
 """The shared memory of a program's last block, and the names in it; programs that run at once have a thread each."""
 _SIZES = {"u8": 1, "b8": 1, "u16": 2, "b16": 2, "u32": 4, "b32": 4, "s32": 4}
@@ -23,9 +23,10 @@ _SIZES = {"u8": 1, "b8": 1, "u16": 2, "b16": 2, "u32": 4, "b32": 4, "s32": 4}
 class Block:
     """The registers and the shared memory of a block, and the threads that run."""
 
-    def __init__(self, threads: int, operands: Sequence[np.ndarray]) -> None:
+    def __init__(self, threads: int, operands: Sequence[np.ndarray], outside: Any = None) -> None:
         self.thread = np.arange(threads, dtype=WORD)
-        self.registers: dict[str, np.ndarray] = {f"${k}": each.astype(WORD) for k, each in enumerate(operands)}
+        self.outside = outside
+        self.registers: dict[str, np.ndarray] = {f"${k}": each for k, each in enumerate(operands)}
         self.registers["%tid.x"] = self.thread
         self.registers["%lanemask_lt"] = ((WORD(1) << (self.thread % 32)) - 1).astype(WORD)
         self.places: dict[str, int] = getattr(_LAST, "places", {})
@@ -85,17 +86,24 @@ class Block:
 
     def put(self, name: str, value: np.ndarray, mask: np.ndarray) -> None:
         """Change a register in some threads."""
-        old = self.registers.get(name, np.zeros(len(self.thread), WORD))
-        self.registers[name] = np.where(mask, value, old).astype(bool if value.dtype == bool else WORD)
+        kind = value.dtype if value.dtype in (bool, ADDRESS) else WORD
+        old = self.registers.get(name, np.zeros(len(self.thread), kind))
+        self.registers[name] = np.where(mask, value, old).astype(kind)
 
     # ------------------------------------------------------------------ memory
 
     def addresses(self, text: str) -> np.ndarray:
         """Return where each thread accesses memory."""
         base, _, more = text[1:-1].partition("+")
-        return (self.value(base) + self.value(more or "0")).astype(np.int64)
+        return self.value(base).astype(np.int64) + int(more or "0")
 
     def do_ld(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        if parts == ["relaxed", "gpu", "global", "b32"]:
+            self.outside.pause()
+            place = self.addresses(operands[1]).astype(ADDRESS)
+            found = self.outside.load(place, mask, np.zeros_like(place, WORD), np.dtype(WORD))
+            self.put(operands[0], found, mask)
+            return
         assert parts[0] == "shared"
         self.put(operands[0], self._read(self.addresses(operands[1]), _SIZES[parts[-1]], mask), mask)
 
@@ -112,6 +120,10 @@ class Block:
         assert not used.size or 0 <= used.min() <= used.max() <= len(self.memory) - size, "outside shared memory"
 
     def do_st(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        if parts == ["relaxed", "gpu", "global", "b32"]:
+            self.outside.store(self.addresses(operands[0]).astype(ADDRESS), self.value(operands[1]), mask)
+            self.outside.pause()
+            return
         assert parts[0] == "shared"
         place, size = self.addresses(operands[0]), _SIZES[parts[-1]]
         values = operands[1].strip("{}").split(",")
@@ -152,7 +164,8 @@ class Block:
         compare: dict[str, Callable[..., Any]] = {
             "ne": np.not_equal, "eq": np.equal, "lt": np.less, "ge": np.greater_equal, "gt": np.greater
         }  # fmt: skip
-        self.put(operands[0], compare[parts[0]](self.value(operands[1]), self.value(operands[2])), mask)
+        kind = np.int32 if parts[1] == "s32" else WORD
+        self.put(operands[0], compare[parts[0]](*[self.value(each).view(kind) for each in operands[1:]]), mask)
 
     def _binary(self, operands: list[str], mask: np.ndarray, function: Callable[..., Any]) -> None:
         self.put(operands[0], function(*[self.value(each) for each in operands[1:]]), mask)
@@ -161,6 +174,11 @@ class Block:
         self.put(operands[0], self.value(operands[1]), mask)
 
     def do_add(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        if parts == ["s64"]:
+            base, more = operands[1:]
+            added = self.registers[more] if more in self.registers else np.int64(int(more)).astype(ADDRESS)
+            self.put(operands[0], self.value(base) + added, mask)
+            return
         self._binary(operands, mask, np.add)
 
     def do_min(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
@@ -171,6 +189,9 @@ class Block:
         self._binary(operands, mask, np.subtract)
 
     def do_mul(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        if parts == ["wide", "u32"]:
+            self._binary(operands, mask, lambda x, y: x.astype(ADDRESS) * y)
+            return
         self._binary(operands, mask, np.multiply)
 
     def do_mad(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
@@ -198,6 +219,10 @@ class Block:
     def do_shr(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
         assert parts == ["u32"]
         self._binary(operands, mask, np.right_shift)
+
+    def do_selp(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        chosen = self.registers[operands[3]].astype(bool)
+        self.put(operands[0], np.where(chosen, self.value(operands[1]), self.value(operands[2])), mask)
 
     def do_popc(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
         self._binary(operands, mask, np.bitwise_count)
@@ -259,7 +284,9 @@ def _statements(asm: str) -> tuple[list[str], dict[str, int]]:
     return statements, labels
 
 
-def run_in_threads(asm: str, outputs: int, pack: int, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+def run_in_threads(
+    asm: str, outputs: int, pack: int, arrays: Sequence[np.ndarray], outside: Any = None
+) -> list[np.ndarray]:
     """Return the results of assembly for the elements of a block.
 
     Parameters
@@ -271,12 +298,16 @@ def run_in_threads(asm: str, outputs: int, pack: int, arrays: Sequence[np.ndarra
     pack : int
         The elements of a thread. Thread t has the elements t, t + threads, t + 2 * threads, ...
     arrays : sequence of numpy.ndarray
-        The inputs.
+        The inputs, of 32 bits, or addresses of 64.
+    outside : object, optional
+        Global memory: ``load(addresses, mask, other, dtype)``, ``store(addresses, value, mask)``, and ``pause()``, in
+        which other programs run.
     """
     threads = arrays[0].size // pack
     given = [np.zeros(threads, WORD)] * (outputs * pack)
-    given += [each.reshape(pack, threads)[k].view(WORD) for each in arrays for k in range(pack)]
-    block = Block(threads, given)
+    kinds = {4: WORD, 8: ADDRESS}
+    given += [each.reshape(pack, threads)[k].view(kinds[each.itemsize]) for each in arrays for k in range(pack)]
+    block = Block(threads, given, outside)
     with np.errstate(over="ignore"):
         block.run(asm)
     _LAST.places, _LAST.memory = block.places, block.memory

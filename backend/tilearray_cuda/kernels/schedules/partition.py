@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilearray_cuda.kernels.block_assembly import BITS, place_text, warps_of, with_decorator
+from tilearray_cuda.kernels.block_assembly import BITS, LEAST_WARPS, items_of, place_text, warps_of, with_decorator
 from tilearray_cuda.kernels.block_counts import count_function, histogram_functions
 from tilearray_cuda.kernels.block_order import move_function, sweep_functions
 from tilearray_cuda.kernels.schedules.addressing import Branch, added, term
@@ -17,14 +17,20 @@ from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 from tilearray_cuda.kernels.storage import ITEMSIZE
 
-HISTOGRAM, STEPS = 2048, 16
-"""The elements of a program that counts all their digits: so many at once, so often."""
+HISTOGRAM, HISTOGRAM_WARPS = 4096, 16
+"""The elements and the warps of a program that counts all their digits, one block after the other."""
+COUNTING, MOST_COUNTED = 264, 1 << 18
+"""The programs that count all digits, two for each processor of an H100, and the most elements of one, so that none of
+its counters overflows.
+"""
 COUNTED = 8192
 """The elements that a program counts: of some blocks, whose counts of a digit are neighbours in memory."""
 REGISTERS, REGISTERS_OF_MORE = 32, 40
 """The most registers of a thread that counts, so that a processor runs four programs at once; and with more than two
 numbers of 64 bits, three. To store, more programs at once are slower: they write to more places.
 """
+REGISTERS_OF_SWEEP = {16: 80, 32: 128}
+"""The most registers of a thread of a sweep, by its elements: a processor runs three programs at once, or two."""
 
 
 class Partition(Schedule):
@@ -54,10 +60,13 @@ class Partition(Schedule):
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec."""
         if spec.has_node("histograms"):
-            return cls(spec, Tile(1, HISTOGRAM, warps_of(HISTOGRAM)))
+            return cls(spec, Tile(1, HISTOGRAM, HISTOGRAM_WARPS))
         if spec.has_node("digits"):
             numbers = sum(operand.strides is None and operand.itemsize == 8 for operand in spec.operands)
             return cls(spec, Tile(1, COUNTED, warps_of(COUNTED), 1, REGISTERS_OF_MORE if numbers > 2 else REGISTERS))
+        if any(node[0] == "rank" and node[3] == "swept" for node in spec.nodes):
+            registers = REGISTERS_OF_SWEEP[items_of(facts, LEAST_WARPS)]
+            return cls(spec, Tile(1, facts, LEAST_WARPS, registers=registers))
         return cls(spec, Tile(1, facts, warps_of(facts)))
 
     @property
@@ -79,9 +88,14 @@ class Partition(Schedule):
     def turns(self) -> str | None:
         """The memory of the programs' turns, and of the counts that they tell each other."""
         for node in self.spec.nodes:
-            if node[0] == "rank" and node[3] == "starts":
+            if node[0] == "rank" and node[3] == "swept":
                 return self.spec.operands[self.spec.outputs + node[4]].name
         return None
+
+    @property
+    def keeps_digits(self) -> bool:
+        """Whether digits are kept beside the words that are moved: those of other words than elements are not known."""
+        return any(self.spec.nodes[node][0] != "input" for node in self.spec.stores)
 
     @property
     def parts(self) -> int:
@@ -101,7 +115,7 @@ class Partition(Schedule):
     def programs(self) -> str:
         """Return the number of blocks, or of some together."""
         if self.histograms:
-            return f"-(-n1 // {self.tile.columns * STEPS})"
+            return f"max(min(-(-n1 // {self.tile.columns}), {COUNTING}), -(-n1 // {MOST_COUNTED}))"
         if self.counts:
             return f"loop.segments.outer * -(-loop.segments.inner // {self.parts})"
         return "loop.segments.total"
@@ -118,9 +132,9 @@ class Partition(Schedule):
         """Return the functions that count digits, or find their order."""
         size = self.tile.columns
         if self.histograms:
-            return with_decorator(histogram_functions(size, *self.histograms))
+            return with_decorator(histogram_functions(size, self.tile.warps, *self.histograms))
         if self.waits:
-            return with_decorator(sweep_functions(size, self.words))
+            return with_decorator(sweep_functions(size, self.tile.warps, self.words, self.keeps_digits))
         return with_decorator([count_function(size, self.parts) if self.counts else move_function(size, self.words)])
 
     def setup(self) -> list[str]:
@@ -133,7 +147,7 @@ class Partition(Schedule):
             f"programs_of_row = {programs}",
             "row, block = program // programs_of_row, program % programs_of_row",
             "index = tl.arange(0, SIZE)",
-            f"within = {'index' if self.counts else place_text(self.tile.columns)}",
+            f"within = {'index' if self.counts else place_text(self.tile.columns, self.tile.warps)}",
             "column = tl.max_contiguous(block * SIZE + within, 1)",
             "inside = column < n1",
             "i0, i1 = row, column",
@@ -155,7 +169,7 @@ class Partition(Schedule):
 
     def guard(self, operand: Operand, branch: Branch, place: str = "") -> str:
         """Return the mask of the elements within the row."""
-        return f", mask={branch.mask}"
+        return f", mask={branch.mask}" if branch.mask else ""
 
 
 def indexed(operand: Operand, row: str, column: str) -> str:
