@@ -69,10 +69,11 @@ def test_a_capture_is_refused():
     x[mask]
     y = x + x
     graph = torch.cuda.CUDAGraph()
-    with (
-        pytest.raises(CaptureError),
-        torch.cuda.graph(graph),
-        ta.cuda.stream(torch.cuda.current_stream()),
-    ):
-        ta.add(x, x, out=y)  # torch warns of a graph without a launch
-        x[mask]
+
+    def captured() -> None:
+        with torch.cuda.graph(graph), ta.cuda.stream(torch.cuda.current_stream()):
+            ta.add(x, x, out=y)  # torch warns of a graph without a launch
+            x[mask]
+
+    with pytest.raises(CaptureError):
+        captured()
