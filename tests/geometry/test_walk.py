@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from support.layouts import STEPS
 
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.walk import Walk, walk_of_view, whole
+from tilearray.geometry.walk import Walk, elements_outside, walk_of_view, whole
 
 
 def index_array(shape):
@@ -97,3 +99,20 @@ def test_a_view_that_is_no_walk():
     assert walk_of_view(dense, Layout((3,), (5,)), 0) == Walk((0, 0), ((1, 1),))  # the diagonal
     assert walk_of_view(dense, Layout((0, 2), (1, 1)), 0) == Walk((0, 0), ((0, 0), (0, 0)))
     assert whole((3, 4)) is whole((3, 4))
+
+
+def test_elements_outside_of_a_view_are_all_others():
+    rng, found = np.random.default_rng(3), 0
+    for shape in [(4, 6), (2, 3, 5), (9,), (1, 7)] * 100:
+        base = np.arange(math.prod(shape)).reshape(shape)
+        ends = [(*sorted(rng.integers(0, n + 1, 2)), rng.integers(1, 4)) for n in shape]
+        view = base[tuple([slice(*each) for each in ends])]
+        view = view[::-1] if rng.random() < 0.3 else view.T if rng.random() < 0.3 else view
+        if view.size:
+            layouts = [Layout(each.shape, tuple([step // 8 for step in each.strides])) for each in (base, view)]
+            keys = elements_outside(*layouts, 0, int(view.reshape(-1)[0]))
+            rest = np.concatenate([base[key].ravel() for key in keys]).tolist() if keys else []
+            assert sorted([*rest, *view.ravel().tolist()]) == base.ravel().tolist()
+            found += bool(keys)
+    assert found > 200
+    assert elements_outside(Layout.of((4, 6)), Layout((12,), (2,)), 0, 0) is None

@@ -405,13 +405,18 @@ def test_an_array_from_outside_joins_as_arguments_do(join: Any):
     outside, x = ta.asarray([1.0, 2.0]), ta.asarray([3.0, 4.0])
     for function in (
         lambda x: join([outside, x]),
+        lambda x: ta.grad(lambda k: ta.sum(join([k, x]) ** 2))(outside),
         lambda x: ta.grad(lambda k: ta.sum(join([x, k]) ** 2))(outside),
     ):
         assert ta.fuse(function)(x).tolist() == function(x).tolist()
-    with pytest.raises(ta.FusionError, match="write the parts in two fused functions"):  # sums of cotangents
-        ta.fuse(lambda x: ta.grad(lambda k: ta.sum(join([k, x]) ** 2))(outside))(x)
     product = ta.fuse(lambda x: ta.grad(lambda k: k @ x)(outside))
     assert product(x).tolist() == x.tolist()
+
+
+def test_gradients_of_slices_are_fused():
+    for function in (lambda x: ta.sum(x[1:] ** 2), lambda x: ta.sum(x[1:] ** 2) + ta.sum(x[:1] ** 3)):
+        slopes = ta.grad(function)
+        assert ta.fuse(slopes)(X).tolist() == slopes(X).tolist()
 
 
 def test_pointwise_functions_and_lazy_blocks():

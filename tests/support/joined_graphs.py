@@ -27,6 +27,19 @@ def before_writes(x: Any, y: Any) -> Any:
     return found
 
 
+def written_over(x: Any, y: Any) -> Any:
+    """Parts of computed arrays are written again: walls, a block within them, one element, and columns from the end."""
+    found, other = x * y, ta.zeros_like(x)
+    found[0], found[-1], found[:, 0], found[:, -1] = 0, y[0], 2, x[:, 0]
+    found[1:, 1:4] += 1
+    other[::-1, 3] = x[:, 1]
+    other[2, 4] = 5
+    third = ta.sum(x, axis=0) + y
+    third[:, ::2] = other[:, ::2] * 2
+    x[0, 1:3] = 7
+    return found, other + found, third, ta.pad(y, ((1, 2), (0, 1)))
+
+
 def rotated(x: Any, y: Any) -> Any:
     """The halves of rows change places, as in a rotary embedding."""
     return x * 2 + ta.concat([-x[:, 2:], x[:, :2]], axis=1) * y
@@ -61,6 +74,7 @@ JOINED: list[Callable[[Any, Any], Any]] = [
     lambda x, y: ta.roll(x, (1, -1), axis=(0, 1)) + x[::-1],
     in_parts,
     before_writes,
+    written_over,
     rotated,
     normed,
     twice,

@@ -154,13 +154,30 @@ def are_apart(shapes: tuple[Ints, Ints], strides: tuple[Ints, Ints], starts: tup
     >>> are_apart(((5,), (5,)), ((2,), (2,)), (0, 1))
     True
     """
+    found = boxes_of(shapes, strides, starts)
+    return found is not None and any(end <= other or last <= first for (first, end), (other, last) in found.values())
+
+
+def boxes_of(
+    shapes: tuple[Ints, Ints], strides: tuple[Ints, Ints], starts: tuple[int, int]
+) -> dict[int, tuple[tuple[int, int], tuple[int, int]]] | None:
+    """Return the indices of two views of one memory in an array whose axes have all strides that occur.
+
+    For each stride these are the first index and the one after the last, of both views. The result is None if there is
+    no such array. The arguments are those of `are_apart`.
+
+    Examples
+    --------
+    >>> boxes_of(((4, 3), (4, 2)), ((5, 1), (5, 1)), (0, 3))
+    {5: ((0, 4), (0, 4)), 1: ((0, 3), (3, 5))}
+    """
     axes = [[(step, n) for n, step in zip(*given) if n > 1 and step] for given in zip(shapes, strides)]
     moving = [dict(each) for each in axes]
     steps = sorted({1, *moving[0], *moving[1]}, reverse=True)
     ratios = [before // step for before, step in pairwise(steps)]
     repeats = any(len(extents) < len(each) for extents, each in zip(moving, axes))
     if repeats or any(before % step for before, step in pairwise(steps)):
-        return False
+        return None
     boxes: list[list[tuple[int, int]]] = []
     for left, extents in zip(starts, moving):
         box: list[tuple[int, int]] = []
@@ -168,9 +185,9 @@ def are_apart(shapes: tuple[Ints, Ints], strides: tuple[Ints, Ints], starts: tup
             index, left = divmod(left, step)
             box.append((index, index + extents.get(step, 1)))
         if any(end > ratio for (_, end), ratio in zip(box[1:], ratios)):
-            return False  # it runs over the end of an axis
+            return None  # it runs over the end of an axis
         boxes.append(box)
-    return any(end <= other or last <= first for (first, end), (other, last) in zip(*boxes))
+    return dict(zip(steps, zip(*boxes)))
 
 
 def broadcast_strides(shape: Ints, strides: Ints, target: Ints) -> Ints:

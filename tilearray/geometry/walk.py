@@ -22,6 +22,7 @@ import functools
 from typing import NamedTuple
 
 from tilearray.geometry.layout import Layout
+from tilearray.geometry.strides import boxes_of
 
 Ints = tuple[int, ...]
 
@@ -100,6 +101,66 @@ def walk_of_view(base: Layout, view: Layout, shift: int) -> Walk | None:
             return None
         steps.append(tuple([there - here for there, here in zip(found, start)]))
     return Walk(start, tuple(steps)) if _stays_inside(base.shape, view.shape, start, steps) else None
+
+
+def elements_outside(base: Layout, view: Layout, first: int, other: int) -> list[tuple[slice, ...]] | None:
+    """Return keys of disjoint parts of an array that together have its elements which a view of its memory has not.
+
+    The result is None if the elements of both are no slice of the array along each axis. `first` and `other` count the
+    elements of the memory before those of the array and of the view.
+
+    Examples
+    --------
+    >>> elements_outside(Layout.of((4,)), Layout((2,), (2,)), 0, 0)
+    [(slice(3, 4, 1),), (slice(1, 2, 2),)]
+    >>> elements_outside(Layout.of((4, 6)), Layout((4, 2), (6, 1)), 0, 4)
+    [(slice(0, 4, 1), slice(0, 4, 1))]
+    """
+    runs = Layout((view.size,), (1,)) if view.contiguous else view
+    slices = _slices_of(base, view, other - first) or _slices_of(base, runs, other - first)
+    taken = slices or _common_slices(base, view, first, other)
+    if taken is None:
+        return None
+    found: list[tuple[slice, ...]] = []
+    before: list[slice] = []
+    for axis, (first, step, count) in enumerate(taken):
+        last, size = first + (count - 1) * step, base.shape[axis]
+        rest = [slice(0, first, 1), slice(last + 1, size, 1), *[slice(first + k, last, step) for k in range(1, step)]]
+        after = [slice(0, each, 1) for each in base.shape[axis + 1 :]]
+        found += [(*before, each, *after) for each in rest if each.start < each.stop]
+        before.append(slice(first, last + 1, step))
+    return found
+
+
+def _slices_of(base: Layout, view: Layout, shift: int) -> list[tuple[int, int, int]] | None:
+    """Return for each axis of an array the first index of a view of it, the step and the number of indices."""
+    walk = walk_of_view(base, view, shift)
+    if walk is None or not view.size:
+        return None
+    taken = [(first, 1, 1) for first in walk.start]
+    for size, step in zip(view.shape, walk.steps):
+        moved = [axis for axis, move in enumerate(step) if move]
+        if size == 1:
+            continue
+        if len(moved) != 1 or taken[moved[0]][2] != 1:
+            return None
+        (axis,) = moved
+        last = walk.start[axis] + (size - 1) * step[axis]
+        taken[axis] = min(walk.start[axis], last), abs(step[axis]), size
+    return taken
+
+
+def _common_slices(base: Layout, view: Layout, first: int, other: int) -> list[tuple[int, int, int]] | None:
+    """Return the same for the elements that an array and a view of its memory have in common."""
+    strides = base.strides, tuple([abs(stride) for stride in view.strides])
+    boxes = None if base.low else boxes_of((base.shape, view.shape), strides, (first, other + view.low))
+    if boxes is None:
+        return None
+    taken: list[tuple[int, int, int]] = []
+    for size, stride in zip(base.shape, base.strides):
+        (start, end), (begin, last) = boxes[stride] if size > 1 else ((0, 1), (0, 1))
+        taken.append((max(start, begin) - start, 1, min(end, last) - max(start, begin)))
+    return taken if all(count > 0 for _, _, count in taken) else None
 
 
 def _index_at(base: Layout, distance: int) -> Ints | None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from tilearray.arrays.array import Array
 from tilearray.arrays.fusion.numbers import TracedNumber
-from tilearray.arrays.fusion.values import Constant, Given, Load, Use, Value, all_of, joined, view_of
+from tilearray.arrays.fusion.values import Constant, Given, Load, Use, Value, all_of, copied, joined, view_of
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import Device, common_device
 from tilearray.engine.operation import FixedOperation, Operation, Reduced, expression_of
@@ -35,13 +35,17 @@ from tilearray.geometry.layout import Layout
 from tilearray.geometry.result import geometry_of
 from tilearray.geometry.shapes import reduced_shape
 from tilearray.geometry.strides import are_apart, broadcast_strides, dense_strides
-from tilearray.geometry.walk import walk_of_view
+from tilearray.geometry.walk import Walk, elements_outside, walk_of_view
 from tilearray.ops import number_parts
 from tilearray.ops.promotion_methods import REAL_PART
 from tilearray.promotion.semantics import Semantics
 
 if TYPE_CHECKING:
     from tilearray.engine.reducing import Reducing
+
+
+MOST_PARTS = 64
+"""The most values of parts of an array that the function writes."""
 
 
 class Write(NamedTuple):
@@ -390,13 +394,17 @@ class Trace:
     def write(self, x: ArrayBase, value: Value, function: str) -> None:
         """Make `value` what an array has from now on."""
         buffer = buffer_of(x)
-        covers = buffer.place >= 0 and _same_view(x, self.sources[buffer.place][0])
-        kept = [write for write in buffer.writes if not (covers or _same_view(x, write.target))]
-        if any(_touch(x, write.target) for write in kept):
-            raise FusionError(
-                f"fuse: {function} writes a part of an array of which the function computes another part; write "
-                f"ta.where, or write the parts in two fused functions"
-            )
+        made_here = buffer.place < 0
+        is_whole = x._signature.nbytes == buffer.nbytes if made_here else _same_view(x, self.sources[buffer.place][0])
+        kept: list[Write] = []
+        for write in () if is_whole else buffer.writes:
+            parts = [write] if not _touch(x, write.target) else _outside(write, x, len(self.steps))
+            if parts is None or len(kept) > MOST_PARTS:
+                raise FusionError(
+                    f"fuse: {function} writes a part of an array of which the function computes another part; write "
+                    f"ta.where, or write the parts in two fused functions"
+                )
+            kept += parts
         buffer.writes, buffer.joined = [*kept, Write(x, value)], None
 
 
@@ -432,16 +440,37 @@ def _read_joined(buffer: TracedBuffer, x: ArrayBase, function: str) -> Use:
     return Use(buffer.joined, layout.shape, walk)
 
 
+def _outside(write: Write, x: ArrayBase, order: int) -> list[Write] | None:
+    """Return what is left of a write before `order` if a later one, to `x`, takes some of its elements. None if that
+    is not some slices."""
+    target, value = write
+    itemsize, (mine, other) = x._signature.itemsize, (target._signature.layout, x._signature.layout)
+    if target._signature.dtype != x._signature.dtype or target._offset % itemsize or x._offset % itemsize:
+        return None
+    first, begin = target._offset // itemsize, x._offset // itemsize
+    if walk_of_view(other, mine, first - begin) is not None:  # it takes them all
+        return []
+    keys = elements_outside(mine, other, first, begin)
+    if keys is None:
+        return None
+    found: list[Write] = []
+    for key in keys:
+        part: Any = views.get(target, key)
+        starts, axes = tuple([each.start for each in key]), range(len(key))
+        steps = tuple([tuple([each.step if axis == place else 0 for place in axes]) for axis, each in enumerate(key)])
+        read = Use(value, part._signature.layout.shape, Walk(starts, steps))
+        found.append(Write(part, copied(read, order - 0.75)))
+    return found
+
+
 def _touch(x: ArrayBase, y: ArrayBase) -> bool:
     """Whether two views of a buffer may have elements in common."""
     if not overlap(x, y):
         return False
     (mine, other), itemsize = (x._signature.layout, y._signature.layout), x._signature.itemsize
-    distance, rest = divmod(y._offset - x._offset, itemsize)
-    if rest or y._signature.itemsize != itemsize:
+    if y._signature.itemsize != itemsize or x._offset % itemsize or y._offset % itemsize:
         return True
-    starts = mine.low, distance + other.low
-    starts = starts[0] - min(starts), starts[1] - min(starts)
+    starts = x._offset // itemsize + mine.low, y._offset // itemsize + other.low
     strides = tuple(map(abs, mine.strides)), tuple(map(abs, other.strides))
     return not are_apart((mine.shape, other.shape), strides, starts)
 

@@ -126,6 +126,12 @@ def joined(parts: Sequence[tuple[Value, int, Ints]], size: int) -> Value:
     return Value(_copying(dtype), reads, Layout.of((size,)), dtype, order, None, places)
 
 
+def copied(read: Use, order: float) -> Value:
+    """Return elements of a value as a value of its own."""
+    dtype = read.value.dtype
+    return Value(_copying(dtype), (read,), Layout.of(read.shape), dtype, order)
+
+
 @cache
 def _copying(dtype: np.dtype) -> Expression:
     builder = ExpressionBuilder()
