@@ -126,3 +126,25 @@ def _rolls(name: str) -> None:
                 assert found.tolist() == wanted.tolist()
         assert ta.fft.fftshift(y).tolist() == ta.fft.fftshift(x).tolist()
         assert ta.fft.ifftshift(y).tolist() == ta.fft.ifftshift(x).tolist()
+
+
+@pytest.mark.parametrize("name", ["bool", "int8", "bfloat16", "float8_e8m0fnu", "float64", "complex64"])
+def test_ones_on_a_diagonal(process, name):
+    process.pool.submit(_ones, name).result()
+
+
+def _ones(name: str) -> None:
+    """In one launch, if they lie in C order."""
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+    for sizes in ((4, None), (3, 5), (5, 2), (1, 1), (0, 3)):
+        for k in (0, 1, -2, 9, -(10**12)):
+            for order, most in (("C", 1), ("F", 2)):
+                launches = device.backend.launches
+                found = ta.eye(*sizes, k=k, dtype=name, order=order, device=device)
+                assert device.backend.launches - launches <= most
+                wanted = ta.to_numpy(ta.eye(*sizes, k=k, dtype=name, device="cpu")).astype("complex64")
+                np.testing.assert_array_equal(ta.to_numpy(found).astype("complex64"), wanted)

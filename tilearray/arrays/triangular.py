@@ -141,6 +141,19 @@ def _kept(function: str, dtype: np.dtype) -> FixedOperation:
     return FixedOperation(function, builder.build([found], [dtype]))
 
 
+@cache
+def _eye(dtype: np.dtype) -> FixedOperation:
+    """Return the operation that writes ones on one diagonal of a matrix: of the number of columns, and its own."""
+    builder, int32 = ExpressionBuilder(), dtypes.int32
+    columns, k = builder.number(int32), builder.number(int32)
+    place = builder.cast(builder.node("index"), dtypes.int64, int32)
+    column = builder.call("remainder", (place, columns), int32, "{x} % {y}")
+    row = builder.call("floor_divide", (place, columns), int32, "{x} // {y}")
+    diagonal = builder.call("subtract", (column, row), int32, "{x} - {y}")
+    is_one = builder.call("equal", (diagonal, k), dtypes.bool_, "{x} == {y}")
+    return FixedOperation("eye", builder.build([builder.cast(is_one, dtypes.bool_, dtype)], [dtype]))
+
+
 def _mask(rows: int, columns: int, k: int, lower: bool, device: Device) -> Array:
     """True on the diagonals up to `k`, or from `k` on. Diagonal d is bool number ``d + rows - 1``."""
     count = rows + columns - 1
@@ -196,7 +209,10 @@ def eye(
         signature = dense_signature(sizes, chosen, CPU, "eye")
         rows, columns = sizes
         return over(np.eye(rows, columns, max(-rows, min(k, columns)), chosen).ravel(), signature, Array)
-    result = fill(uninitialised(Array, sizes, chosen, target, "eye", order), 0, "eye")
+    result = uninitialised(Array, sizes, chosen, target, "eye", order)
+    if result.size and _counts_places(result):
+        return run_fixed(_eye(chosen), [sizes[1], max(-sizes[0], min(k, sizes[1]))], result)
+    fill(result, 0, "eye")
     fill(diagonal(result, offset=k), 1, "eye")
     return result
 
