@@ -56,27 +56,32 @@ def _rows() -> list[Row]:
 
 
 ROWS = tuple(_rows())
-CALL = "copied(x, (1, 0))"
+CALL = "copied(x)"
 
-COPIES: dict[str, Callable[[Any, Any, Ints], Any]] = {
-    "tilearray": lambda library, x, axes: library.ascontiguousarray(library.permute_dims(x, axes)),
-    "torch": lambda _, x, axes: x.permute(axes).contiguous(),
-    "cupy": lambda library, x, axes: library.ascontiguousarray(x.transpose(axes)),
+VIEWS: dict[str, Callable[[Any, Any, Ints], Any]] = {
+    "tilearray": lambda library, x, axes: library.permute_dims(x, axes),
+    "torch": lambda _, x, axes: x.permute(axes),
+    "cupy": lambda _, x, axes: x.transpose(axes),
 }
-"""How each library copies an array in the order of some axes."""
+"""How each library permutes axes, which is not timed."""
+COPIES: dict[str, Callable[[Any, Any], Any]] = {
+    "tilearray": lambda library, x: library.ascontiguousarray(x),
+    "torch": lambda _, x: x.contiguous(),
+    "cupy": lambda library, x: library.ascontiguousarray(x),
+}
+"""How each library copies a view that is not dense."""
 IN_ORDER: dict[str, Callable[[Any, Any], Any]] = {
     "tilearray": lambda library, x: library.asarray(x, copy=True),
     "torch": lambda _, x: x.clone(),
     "cupy": lambda _, x: x.copy(),
 }
-"""How each library copies an array in its own order, which the functions above give as it is."""
+"""How each library copies a dense array, which the functions above give as it is."""
 
 
-def run(library: Library, row: Row, x: Any) -> Any:
-    """Run a row."""
-    if row.axes == tuple(sorted(row.axes)):
-        return IN_ORDER[library.name](library.module, x)
-    return COPIES[library.name](library.module, x, row.axes)
+def copying(library: Library, row: Row) -> Callable[[Any], Any]:
+    """Return the function of a view that is timed."""
+    copies = IN_ORDER if row.axes == tuple(sorted(row.axes)) else COPIES
+    return partial(copies[library.name], library.module)
 
 
 def made(torch: Any, row: Row, size: str) -> Any:
@@ -96,11 +101,11 @@ def measured(
     results: dict[str, Any] = {}
     for library in found:
         try:
-            own = library.adopt(x)
-            if not agrees(torch, library, run(library, row, own), wanted):
+            view, run = VIEWS[library.name](library.module, library.adopt(x), row.axes), copying(library, row)
+            if not agrees(torch, library, run(view), wanted):
                 results[library.name] = {"status": "mismatch"}
                 continue
-            spent = timing.kernel_timing(clock, partial(run, library, row, own), timing.EFFORTS[size])
+            spent = timing.kernel_timing(clock, partial(run, view), timing.EFFORTS[size])
         except Exception as error:  # any error of a library; the run continues, and the report contains the error
             results[library.name] = tables.failed(error)
             continue
@@ -111,7 +116,13 @@ def measured(
 def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:
     """Return the host times of a copy of a transposed matrix of 32 x 32."""
     x = torch.rand((32, 32), device="cuda")
-    names = {each.name: {"copied": partial(COPIES[each.name], each.module), "x": each.adopt(x)} for each in found}
+    names = {
+        each.name: {
+            "copied": partial(COPIES[each.name], each.module),
+            "x": VIEWS[each.name](each.module, each.adopt(x), (1, 0)),
+        }
+        for each in found
+    }
     return [tables.host_row(clock, "copy of m.T", ((name, CALL, given) for name, given in names.items()), size)]
 
 
