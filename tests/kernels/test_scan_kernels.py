@@ -70,6 +70,26 @@ def _compare_hard() -> None:
     compare(ta.diff(x, n=2, axis=0), ta.diff(x.to_device(device), n=2, axis=0), "diff")
 
 
+def test_sums_of_the_largest_small_integers_fit(process):
+    process.pool.submit(_sum_largest).result()
+
+
+def _sum_largest() -> None:
+    """Sums within a block have 32 bits; the largest ones fit, also those of blocks before."""
+    import numpy as np
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+    for dtype in ("bool", "uint8", "int8", "uint16", "int16"):
+        info = None if dtype == "bool" else np.iinfo(dtype)
+        for value in (True,) if info is None else (info.max, info.min):
+            host = np.full(33_001, value, dtype)  # two blocks
+            found = ta.cumulative_sum(ta.asarray(host, device=device)).to_device("cpu")
+            np.testing.assert_array_equal(np.from_dlpack(found), np.cumsum(host), err_msg=dtype)
+
+
 def test_many_blocks_have_the_bits_of_the_host(process):
     process.pool.submit(_compare_blocks).result()
 
@@ -90,8 +110,13 @@ def _compare_blocks() -> None:
     _clear(caches)
     scan.CHUNKS, scan.MEMBERS = 4, 2
     try:
-        for dtype, function in (("float32", ta.cumulative_sum), ("complex64", ta.cumulative_prod)):
-            x = ta.asarray(rng.normal(size=(2, 34_001 // (1 + (dtype != "float32")))) + 1).astype(dtype)
+        for dtype, function in (
+            ("float32", ta.cumulative_sum),
+            ("complex64", ta.cumulative_prod),
+            ("int32", ta.cumulative_sum),
+            ("int32", ta.maximum.accumulate),
+        ):
+            x = ta.asarray(rng.normal(size=(2, 34_001 // (1 + (dtype != "float32")))) * 3 + 1).astype(dtype)
             for given in (x, x[0, 1:]):
                 axis = given.ndim - 1
                 found = function(given.to_device(device), axis=axis)
@@ -146,16 +171,16 @@ def test_the_compiler_takes_scans(how, dtype, shape, axis):
     assert not any(", -0.0," in source.text for source in found)  # Triton 3.6 makes 0.0 of that
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32"])
-def test_four_programs_that_scan_words_run_at_once(dtype):
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "int64", "float64", "complex64"])
+def test_three_programs_that_scan_blocks_run_at_once(dtype):
     from tilearray_cuda.kernels.compile import cubin_of
     from tilearray_cuda.kernels.machine_code import read_machine_code
 
     (source,) = sources("add", dtype, (3_000_000,), 0)
     code = read_machine_code(cubin_of(source, 90).code)
     assert source.tile.warps == 8
-    assert code.registers <= 64
-    assert code.spills <= 2
+    assert code.registers <= 80
+    assert code.spills <= 8
 
 
 def test_sizes_beyond_a_chunk_do_not_change_the_kernel():

@@ -58,6 +58,11 @@ class Node(NamedTuple):
     dtypes: tuple[str, ...]
     registers: tuple[str, ...]
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether all accumulators are integers, so that no order of combining them gives another result."""
+        return all("int" in register for register in self.registers)
+
     def names(self) -> list[Value]:
         """Return the names of the accumulators of each value."""
         return [

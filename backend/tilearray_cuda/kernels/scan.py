@@ -260,6 +260,18 @@ def results_of(schedule: Scan, node: Node, names: Value, chunk: Chunk) -> tuple[
 
 def lanes_scanned(schedule: Scan, node: Node, chunk: Chunk, values: Values) -> tuple[list[str], Value]:
     """Return the lines that compute what is scanned and combine the lanes of a chunk, and the names of its cells."""
+    lines, names = cells_scanned(schedule, node, chunk, values)
+    cells, half = cells_named(schedule, names), 1
+    while half < schedule.threads:
+        low = tuple([f"{name}_low" for name in names])
+        lines += [f"{new} = tl.gather({name}, below{half}, 1)" for new, name in zip(low, cells[-1], strict=True)]
+        lines += joined_cells(node, low, cells, f"upper{half} == 0")
+        half *= 2
+    return lines, names
+
+
+def cells_scanned(schedule: Scan, node: Node, chunk: Chunk, values: Values) -> tuple[list[str], Value]:
+    """Return the lines that compute what is scanned and combine the elements of threads, and the names of cells."""
     before = [number for number in needed(schedule.spec.nodes, list(node.values)) if number not in values]
     lines, values = computed(schedule, chunk.branch, before, values)
     value = as_register(*values[node.values[0]], node.registers[0])
@@ -273,12 +285,6 @@ def lanes_scanned(schedule: Scan, node: Node, chunk: Chunk, values: Values) -> t
             if upper & half:
                 lower = upper // (2 * half) * (2 * half) + half - 1
                 lines += joined(node, cells[lower], cells[upper], cells[upper])
-        half *= 2
-    half = 1
-    while half < schedule.threads:
-        low = tuple([f"{name}_low" for name in names])
-        lines += [f"{new} = tl.gather({name}, below{half}, 1)" for new, name in zip(low, cells[-1], strict=True)]
-        lines += joined_cells(node, low, cells, f"upper{half} == 0")
         half *= 2
     return lines, names
 

@@ -1,21 +1,26 @@
 """The text of a scan in blocks: a walk that finds totals, a wait for what is before, and a walk that stores.
 
 Every element is combined with what is before it in its segment, then in its block, and then in the row.
-`tilearray.geometry.scan` has the order.
+`tilearray.geometry.scan` has the order. Integers give the same in any order, so theirs is the shortest.
+
+A whole block has a text of its own, without masks: if it shares one with the last block of a row, the compiler computes
+masks for both. The first walk needs the totals of chunks only, and threads share them: in the end a thread has a value
+of one chunk. On an H100 flat sums of bfloat16 are scanned at 0.88 of a copy's rate so, and of complex64 at 0.87; at
+0.73 and 0.68 if both walks are alike and have one text.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 
 from tilearray_cuda.kernels.casts import Value
 from tilearray_cuda.kernels.cells import cells_of, split, whole
 from tilearray_cuda.kernels.expression import Values, computed, indented, stored
-from tilearray_cuda.kernels.reduction import Node
+from tilearray_cuda.kernels.reduction import NARROWER, Node
 from tilearray_cuda.kernels.scan import (
     Chunk,
     cells_named,
+    cells_scanned,
     first_of,
     full,
     inputs_of,
@@ -31,18 +36,35 @@ from tilearray_cuda.kernels.scan import (
 from tilearray_cuda.kernels.schedules.addressing import Branch
 from tilearray_cuda.kernels.schedules.scan_blocks import ScanBlocks
 
+SMALLER = {
+    "int64": ("bool", "int8", "uint8", "int16", "uint16"),
+    "uint64": ("bool", "uint8", "uint16"),
+}
+"""The dtypes of which `FIT` elements have a sum that 32 bits have: as uint64, -1 is 2**64 - 1."""
+FIT = 2**15
+TAIL_AT_ONCE = 2
+"""The chunks of a segment of the last block that are read at once: each element has a mask, which takes registers."""
+
 
 def scanned_blocks(schedule: ScanBlocks) -> list[str]:
     """Return the lines of a kernel after its setup."""
     node = node_of(schedule)
-    block = [
-        *_walk(schedule, node, stores=False),
-        *_members(schedule, node),
+    whole, tail = (indented(_block(schedule, node, arm.branch)) for arm in schedule.arms())
+    arms = ["if own < 0:", *indented(_totals(node)), "elif is_whole:", *whole, "else:", *tail]
+    return [*lanes(schedule), *_words(node), *arms]
+
+
+def _block(schedule: ScanBlocks, node: Node, branch: Branch) -> list[str]:
+    """Return the lines that scan a block."""
+    inner, (register,) = _within(schedule, node), node.registers
+    return [
+        *_walk(schedule, inner, branch, stores=False),
+        *_members(schedule, inner),
+        *[f"{name} = {name}.to({register})" for name in tagged(node, "_run") if inner is not node],
         *_told(node, "_run", "_told", "own + member * 0", ", mask=member == 0"),
         *full(node, "_block", "1"),
-        *_walk(schedule, node, stores=True),
+        *_walk(schedule, inner, branch, stores=True),
     ]
-    return [*lanes(schedule), *_words(node), "if own < 0:", *indented(_totals(node)), "else:", *indented(block)]
 
 
 def _words(node: Node) -> list[str]:
@@ -55,67 +77,167 @@ def _words(node: Node) -> list[str]:
     ]
 
 
+def _within(schedule: ScanBlocks, node: Node) -> Node:
+    """Return the node of what is combined in a block: sums of small integers fit into 32 bits there."""
+    (dtype,), elements = node.dtypes, schedule.chunks * schedule.tile.rows * schedule.tile.columns
+    if node.how == "add" and elements <= FIT and dtype in SMALLER and _is_cast(schedule, node.values[0], dtype):
+        return node._replace(registers=(NARROWER[dtype],))
+    return node
+
+
+def _is_cast(schedule: ScanBlocks, number: int, dtype: str) -> bool:
+    """Whether a value is cast from a small integer, whose value a dtype has."""
+    spec = schedule.spec
+    node = spec.nodes[number]
+    if node[0] == "input":
+        return spec.operands[spec.outputs + node[1]].dtype in SMALLER[dtype]
+    return node[0] == "cast" and node[2] == dtype and _is_cast(schedule, node[1], dtype)
+
+
 # --- walks ------------------------------------------------------------------------------------------------------------
 
 
-def _walk(schedule: ScanBlocks, node: Node, *, stores: bool) -> list[str]:
-    """Return the loop over the chunks of all segments of a block, several at once."""
-    inputs, last = inputs_of(schedule, node), tagged(node, "_last")
+def _walk(schedule: ScanBlocks, node: Node, branch: Branch, *, stores: bool) -> list[str]:
+    """Return the loop over the chunks of all segments of a block, several at once; of the last block of a row, two."""
+    unroll = TAIL_AT_ONCE if branch.mask else schedule.unroll
+    inputs = inputs_of(schedule, node)
     if stores:
         schedule = copy.copy(schedule)
         schedule.policy = "evict_first"
-    chunks = [Chunk(Branch(None, column=f"column{k}", tag=f"_of_{k}"), k) for k in range(schedule.unroll)]
-    lines = [
-        f"{chunk.branch.column} = (first_chunk + (step + {chunk.ahead})) * COLUMNS + tl.arange(0, COLUMNS)[None, :]"
-        for chunk in chunks
-    ]
-    lines += _in_both_arms(schedule, chunks, lambda chunk: computed(schedule, chunk.branch, inputs)[0])
-    scanned: list[Value] = []
-    for chunk in chunks:
-        _, values = computed(schedule, chunk.branch, inputs)
+    lines: list[str] = []
+    chunks: list[tuple[Chunk, Values]] = []
+    for k in range(unroll):
+        chunk = Chunk(branch._replace(column=f"column{k}", tag=f"_of_{k}"), k)
+        column = f"(first_chunk + (step + {k})) * COLUMNS + tl.arange(0, COLUMNS)[None, :]"
+        text, values = computed(schedule, chunk.branch, inputs)
+        lines += [f"{chunk.branch.column} = {column}", *_mask(schedule, chunk), *text]
+        chunks.append((chunk, values))
+    lines += _scanned(schedule, node, chunks) if stores else _summed(schedule, node, chunks)
+    return [*full(node, "_last", "THREADS"), f"for step in range(0, CHUNKS, {unroll}):", *indented(lines)]
+
+
+def _summed(schedule: ScanBlocks, node: Node, chunks: list[tuple[Chunk, Values]]) -> list[str]:
+    """Return the lines that find the totals of chunks, and combine them with the last one.
+
+    A thread has a value of each chunk. In the first halves, it gives one of two chunks to its neighbour and combines
+    the other one, so that it is left with one value of all of them.
+    """
+    lines: list[str] = []
+    values: list[Value] = []
+    for chunk, known in chunks:
+        text, names = cells_scanned(schedule, node, chunk, known)
+        lines += text
+        values.append(cells_named(schedule, names)[-1])
+    half = 1
+    while half < schedule.threads:
+        if len(values) > 1:
+            pairs = zip(values[::2], values[1::2], strict=True)
+            lines += [line for first, second in pairs for line in _exchanged(node, first, second, half)]
+            values = values[::2]
+        else:
+            (value,) = values
+            low = tagged(node, "_low")
+            lines += [f"{new} = tl.gather({name}, lane ^ {half}, 1)" for new, name in zip(low, value, strict=True)]
+            lines += joined_cells(node, low, [value], f"upper{half} == 0")
+        half *= 2
+    last, total, apart = tagged(node, "_last"), tagged(node, "_total"), len(chunks) // len(values)
+    for number in range(len(chunks)):
+        first = "" if neutral(node, "(1, 1)") or number else "step == 0"
+        value, lane = values[number // apart], schedule.threads - apart + number % apart
+        lines += [f"{new} = tl.gather({name}, lane * 0 + {lane}, 1)" for new, name in zip(total, value, strict=True)]
+        lines += joined(node, last, total, last, first, total)
+    return lines
+
+
+def _exchanged(node: Node, first: Value, second: Value, half: int) -> list[str]:
+    """Return the lines that combine the first of two values of threads in lower ones, and the second in upper ones."""
+    lines: list[str] = []
+    low, high = (tuple([f"{name}_{word}" for name in first]) for word in ("low", "high"))
+    for one, other, lower, upper in zip(first, second, low, high, strict=True):
+        lines += [
+            f"{lower} = tl.gather(tl.where(upper{half}, {one}, {other}), lane ^ {half}, 1)",
+            f"{upper} = tl.where(upper{half}, {other}, {lower})",
+            f"{lower} = tl.where(upper{half}, {lower}, {one})",
+        ]
+    return [*lines, *joined(node, low, high, first)]
+
+
+def _scanned(schedule: ScanBlocks, node: Node, chunks: list[tuple[Chunk, Values]]) -> list[str]:
+    """Return the lines that scan chunks, combine them with what is before them and store them."""
+    if node.is_exact:
+        return _scanned_in_any_order(schedule, node, chunks)
+    lines: list[str] = []
+    scanned: list[tuple[Chunk, Value]] = []
+    last, total = tagged(node, "_last"), tagged(node, "_total")
+    for chunk, values in chunks:
         text, names = lanes_scanned(schedule, node, chunk, values)
         lines += text
         first = "" if neutral(node, "(1, 1)") or chunk.ahead else "step == 0"
-        cells, total = cells_named(schedule, names), tagged(node, "_total")
+        cells = cells_named(schedule, names)
         lines += [f"{new} = tl.gather({name}, end, 1)" for new, name in zip(total, cells[-1], strict=True)]
         lines += joined(node, last, total, total, first, total)
-        lines += joined_cells(node, last, cells, first) if stores else []
+        lines += joined_cells(node, last, cells, first)
         lines += [f"{old} = {new}" for old, new in zip(last, total, strict=True)]
-        scanned.append(names)
-    lines += _stored(schedule, node, chunks, scanned) if stores else []
-    steps = f"for step in range(0, CHUNKS, {schedule.unroll}):"
-    return [*full(node, "_last", "THREADS"), steps, *indented(lines)]
-
-
-def _stored(schedule: ScanBlocks, node: Node, chunks: list[Chunk], scanned: list[Value]) -> list[str]:
-    """Return the lines that combine chunks with what is before them and store them: first they wait for it."""
-    lines = _awaited(node)
-    results: list[Values] = []
-    for chunk, names in zip(chunks, scanned, strict=True):
+        scanned.append((chunk, names))
+    lines += _awaited(node)
+    for chunk, names in scanned:
         for tag, where in (("_member", "member == 0"), ("_block", "block == 0")):
             where = "" if neutral(node, "(1, 1)") else where
             lines += joined_cells(node, tagged(node, tag), cells_named(schedule, names), where)
-        lines += [line for name in names for line in whole(name, schedule.run)]
-        text, known = results_of(schedule, node, names, chunk)
-        lines += text
-        results.append(known)
-    return [
-        *lines,
-        *_in_both_arms(schedule, chunks, lambda chunk: stored(schedule, chunk.branch, results[chunk.ahead])),
-    ]
-
-
-def _in_both_arms(schedule: ScanBlocks, chunks: list[Chunk], lines_of: Callable[[Chunk], list[str]]) -> list[str]:
-    """Return lines for each chunk, without masks if the block is whole, and else with them."""
-    lines: list[str] = []
-    for arm in schedule.arms():
-        text: list[str] = []
-        for chunk in chunks:
-            mask = arm.branch.mask
-            text += [f"{mask} = {chunk.branch.column} < n{schedule.spec.rank - 1}"] if mask else []
-            text += lines_of(chunk._replace(branch=chunk.branch._replace(mask=mask)))
-        lines += [f"if {arm.condition}:" if arm.condition else "else:", *indented(text)]
+        lines += _stored(schedule, node, chunk, names)
     return lines
+
+
+def _scanned_in_any_order(schedule: ScanBlocks, node: Node, chunks: list[tuple[Chunk, Values]]) -> list[str]:
+    """Return the same lines for integers, whose results are the same in any order.
+
+    The totals of threads are scanned, and what is before a thread in all is combined with each of its elements once.
+    """
+    wide, (nothing,) = node_of(schedule), (neutral(node, "(1, 1)"),)
+    ((last,), (sums,), (low,), (total,)) = (tagged(node, tag) for tag in ("_last", "_sums", "_low", "_total"))
+    lines: list[str] = []
+    scanned: list[tuple[Chunk, str, str]] = []
+    for chunk, values in chunks:
+        text, (name,) = cells_scanned(schedule, node, chunk, values)
+        prior, ((end,), *_) = f"{name}_prior", reversed(cells_named(schedule, (name,)))
+        lines += [*text, f"{sums} = {end}"]
+        half = 1
+        while half < schedule.threads:
+            lines.append(f"{low} = tl.where(upper{half}, tl.gather({sums}, below{half}, 1), {nothing})")
+            lines += joined(node, (low,), (sums,), (sums,))
+            half *= 2
+        lines.append(f"{prior} = tl.where(lane > 0, tl.gather({sums}, tl.maximum(lane - 1, 0), 1), {nothing})")
+        lines += [*joined(node, (last,), (prior,), (prior,)), f"{total} = tl.gather({sums}, end, 1)"]
+        lines += joined(node, (last,), (total,), (last,))
+        scanned.append((chunk, name, prior))
+    lines += _awaited(wide)
+    (register,) = wide.registers
+    for chunk, name, prior in scanned:
+        lines += joined(node, tagged(node, "_member"), (prior,), (prior,))
+        lines.append(f"{prior} = {prior}.to({register})")
+        lines += joined(wide, tagged(wide, "_block"), (prior,), (prior,))
+        for (cell,) in cells_named(schedule, (name,)):
+            lines += [f"{cell} = {cell}.to({register})", *joined(wide, (prior,), (cell,), (cell,))]
+        lines += _stored(schedule, wide, chunk, (name,))
+    return lines
+
+
+def _stored(schedule: ScanBlocks, node: Node, chunk: Chunk, names: Value) -> list[str]:
+    """Return the lines that store a chunk.
+
+    Their condition always holds: it keeps the compiler from storing all chunks at the end. On an H100 flat sums of
+    float32 and bfloat16 are scanned at 0.92 and 0.88 of a copy's rate so, and at 0.90 and 0.87 without it.
+    """
+    lines = [line for name in names for line in whole(name, schedule.run)]
+    text, known = results_of(schedule, node, names, chunk)
+    text += [*_mask(schedule, chunk), *stored(schedule, chunk.branch, known)]
+    return [*lines, "if own >= 0:", *indented(text)]
+
+
+def _mask(schedule: ScanBlocks, chunk: Chunk) -> list[str]:
+    """Return the line that names which elements of a chunk of the last block are inside."""
+    mask, column = chunk.branch.mask, chunk.branch.column
+    return [f"{mask} = {column} < n{schedule.spec.rank - 1}"] if mask else []
 
 
 # --- totals -----------------------------------------------------------------------------------------------------------
