@@ -148,19 +148,23 @@ class ReductionKernel:
 
     def _at_once(self, loop: Any, walk: reduction.Walk, slots: list[Slot]) -> Written | None:
         """Return what `bind_reduction` takes if one call of NumPy makes the result itself, in any order."""
-        if walk.segments.total > 1 or len(self.operands) != 2 or not isinstance(self.steps[self.stores[0]], Part):
+        if walk.segments.total > 1 or len(self.stores) > 1 or not isinstance(self.steps[self.stores[0]], Part):
             return None
         node = self.reduce
+        found: tuple[Any, ...] | None
         if len(node.dtypes) == 1:
-            found = _whole(node, self.steps, self.reduced[0], loop)
+            given = (node, self.steps, self.reduced[0], loop)
+            found = _whole(*given) or _products(*given)
         else:
             found = None if walk.outer else _position(node, self.steps, self.reduced)
-        if found is None:
+        if found is None or any(slots[1 + source][2] is None for source in found[1:]):
             return None
         out_dtype, out_shift, out_strides = slots[0]
         assert out_strides is not None  # only a number has none
         shape, strides = walk.output_geometry(out_strides)
-        return found[0], [(out_dtype, out_shift, strides), slots[1]], [shape, loop.shape], (1,)
+        read = tuple([1 + source for source in found[1:]])
+        views = [(out_dtype, out_shift, strides), *[slots[place] for place in read]]
+        return found[0], views, [shape, *[loop.shape] * len(read)], read
 
     def _bound(self, walk: reduction.Walk, slots: list[Slot]) -> Bound:
         """Return the reduction in parts over a loop."""

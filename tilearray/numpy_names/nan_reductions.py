@@ -27,6 +27,7 @@ from tilearray.ops.arithmetic import bitwise_invert, choose, logical_and
 from tilearray.ops.number_parts import isnan
 from tilearray.ops.options import checked_flag
 from tilearray.ops.row import REAL
+from tilearray.ops.summation_order import SummationOrder
 
 
 def _numbers(function: str, x: Any, where: Any = None) -> tuple[Array, Any]:
@@ -287,10 +288,17 @@ def _filled(function: str, a: Any, neutral: int) -> Array:
     return x if numbers is None else choose(numbers, x, neutral)
 
 
-def cumsum(a: Any, axis: int | None = None, dtype: DTypeLike | None = None, out: Array | None = None) -> Array:
+def cumsum(
+    a: Any,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    out: Array | None = None,
+    *,
+    order: SummationOrder = "fixed",
+) -> Array:
     """Return the sums of all elements up to each one; without an axis of all elements, as one axis.
 
-    `cumulative_sum` is the array API standard's name, which needs an axis unless the array is 1-d.
+    `cumulative_sum` is the array API standard's name, which needs an axis unless the array is 1-d. `order` is its own.
 
     Examples
     --------
@@ -299,10 +307,17 @@ def cumsum(a: Any, axis: int | None = None, dtype: DTypeLike | None = None, out:
     Array([ 1,  3,  6, 10], dtype=int64, device='cpu')
     """
     x = as_array("cumsum", a)
-    return cumulative_sum(reshape(x, -1) if axis is None else x, axis, dtype, out)
+    return cumulative_sum(reshape(x, -1) if axis is None else x, axis, dtype, out, order=order)
 
 
-def cumprod(a: Any, axis: int | None = None, dtype: DTypeLike | None = None, out: Array | None = None) -> Array:
+def cumprod(
+    a: Any,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    out: Array | None = None,
+    *,
+    order: SummationOrder = "fixed",
+) -> Array:
     """Return the products of all elements up to each one; without an axis of all elements, as one axis.
 
     Examples
@@ -312,7 +327,7 @@ def cumprod(a: Any, axis: int | None = None, dtype: DTypeLike | None = None, out
     [[1, 2], [3, 12]]
     """
     x = as_array("cumprod", a)
-    return cumulative_prod(reshape(x, -1) if axis is None else x, axis, dtype, out)
+    return cumulative_prod(reshape(x, -1) if axis is None else x, axis, dtype, out, order=order)
 
 
 def nanmedian(
