@@ -27,7 +27,7 @@ def test_keys_and_names(name):
     getattr(selection, name)("cuda:0")
 
 
-@pytest.mark.parametrize("size", [1, 4095, 4096, 4097, 2**22, 2**24 + 1, 30_000_001])
+@pytest.mark.parametrize("size", [1, 4095, 4096, 4097, 2**22, 2**24 + 1, 30_000_001, 50_000_003])
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 1.0])
 def test_many_elements(size, share):
     rng = np.random.default_rng(size)

@@ -137,6 +137,58 @@ def _compare_long_rows() -> None:
         assert ta.count_nonzero(condition[..., 1:]).item() == mask[..., 1:].sum()
 
 
+@pytest.mark.parametrize("dtype", ["bool", "float8_e5m2", "bfloat16", "float32", "float64", "complex64", "complex128"])
+def test_elements_of_dense_and_sparse_blocks(process, dtype):
+    process.pool.submit(_compare_shares, dtype).result()
+
+
+def _compare_shares(dtype: str) -> None:
+    """Blocks of which most elements are chosen are packed, others are read by a list, and so is the last one."""
+    import numpy as np
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.formats import dtype_of
+
+    import tilearray as ta
+
+    device, rng, size = emulated_device(), np.random.default_rng(8), 3 * 4096 + 1000
+    shares = np.repeat([0.6, 0.01, 1.0, 0.9], 4096)[:size]
+    mask, numpy_dtype = rng.random(size) < shares, dtype_of(dtype)
+    nbytes = rng.integers(0, 2 if dtype == "bool" else 256, size * numpy_dtype.itemsize).astype(np.uint8)
+    x, condition = (ta.asarray(each).to_device(device) for each in (nbytes.view(numpy_dtype), mask))
+    wanted = nbytes.view(f"V{numpy_dtype.itemsize}")[mask]
+    assert ta.to_numpy(x[condition]).tobytes() == wanted.tobytes()
+    wanted = nbytes.view(f"V{numpy_dtype.itemsize}")[3:][mask[3:]]
+    assert ta.to_numpy(x[3:][condition[3:]]).tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize(("size", "most"), [(5 * 4096 + 7, 3), (4 * 4096, 2), (7 * 4096 + 1, 1)])
+def test_segments_of_several_blocks(process, size, most):
+    process.pool.submit(_compare_segments, size, most).result()
+
+
+def _compare_segments(size: int, most: int) -> None:
+    from unittest import mock
+
+    import numpy as np
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+    from tilearray.engine import caches
+    from tilearray.geometry.selection import make_selection
+
+    device, rng = emulated_device(), np.random.default_rng(size)
+    mask, host = rng.random(size) < 0.3, rng.integers(0, 100, size).astype(np.int16)
+    mask[4096:9000] = False
+    mask[9000:12_500] = True
+    condition, x = (ta.asarray(each).to_device(device) for each in (mask, host))
+    caches.PLANS.clear()
+    with mock.patch.dict(make_selection.__kwdefaults__, most=most):
+        assert make_selection((size,), [], [(1,)]).segments.total == most
+        np.testing.assert_array_equal(ta.to_numpy(x[condition]), host[mask])
+        np.testing.assert_array_equal(ta.to_numpy(ta.nonzero(condition)[0]), np.nonzero(mask)[0])
+    caches.PLANS.clear()
+
+
 def test_sizes_do_not_change_the_kernels():
     from tilearray.ops.selection import elements
 

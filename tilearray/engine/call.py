@@ -153,11 +153,11 @@ def selecting_call(device: Device, stages: tuple[Stage, ...], names: Sequence[np
     names : sequence of numpy.dtype
         The dtypes of the results.
     """
-    from tilearray.geometry.selection import bytes_of_bits  # here: few programs need it
+    from tilearray.geometry.selection import bytes_of_counts  # here: few programs need it
 
     backend: Any = device.backend
     launches = [backend.bind(stage.kernel, stage.loop) for stage in stages]
-    nbytes = bytes_of_bits(stages[0].loop) + 8 * stages[0].loop.segments.total if stages else 0
+    nbytes = bytes_of_counts(stages[0].loop) if stages else 0
 
     def call(stream: Any, *operands: Any) -> Any:
         given = [(operand._buffer, operand._offset) for operand in operands]
@@ -172,12 +172,13 @@ def selecting_call(device: Device, stages: tuple[Stage, ...], names: Sequence[np
                 backend.numbers.give_back(number, stream)
                 raise
             total = backend.numbers.read(number, stream)
-        like = operands[0].__class__
-        found = [empty_array(like, dense_signature((total,), dtype, device), stream) for dtype in names]
-        if total:
-            written = [part for array in found for part in (array._buffer, 0)]
+        buffers = [backend.allocate(total * dtype.itemsize, stream) for dtype in names]
+        if total:  # the GPU waits for this launch, so what the results are called comes later
+            written = [part for buffer in buffers for part in (buffer, 0)]
             launches[2](stream, *written, memory, 0, *[part for place in stages[2].reads for part in given[place]])
-        return tuple(found)
+        make = operands[0].__class__._make
+        signatures = [dense_signature((total,), dtype, device) for dtype in names]
+        return tuple([make(buffer, 0, each) for buffer, each in zip(buffers, signatures, strict=True)])
 
     return call
 

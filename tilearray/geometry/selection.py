@@ -1,8 +1,9 @@
 """The loop of a selection: all elements in C order, cut into segments.
 
 A selection keeps the elements for which a condition holds, one after the other. A launch finds them, which takes a bit
-for each element, and counts them in each segment. A second one adds the counts before each segment, and a third one
-stores the segment's elements from there on. So elements keep their order, on any number of programs. Axes are neither
+for each element, and counts them in each segment, and before each chunk of it. A second one adds the counts before each
+segment, and a third one stores the elements of each chunk from there on. So elements keep their order, on any number of
+programs. Axes are neither
 sorted nor reversed; neighbours that every operand walks as one are merged. The loop is that of a scan over all axes:
 its chunks have `lanes` elements, its segments some chunks.
 
@@ -63,10 +64,14 @@ def make_selection(
     )
 
 
-def bytes_of_bits(loop: ReductionLoop | ScanLoop) -> int:
-    """Return the bytes of a bit for each element of the chunks of a selection.
+def bytes_of_counts(loop: ReductionLoop | ScanLoop) -> int:
+    """Return the bytes of the memory between the launches of a selection.
 
-    >>> bytes_of_bits(make_selection((5000,), [(0,)], [(1,)]))
-    1024
+    They are a bit for each element of the chunks; an int64 and an int32 for each segment; and an int32 for each chunk,
+    and for the end of each segment.
+
+    >>> bytes_of_counts(make_selection((5000,), [(0,)], [(1,)]))
+    1064
     """
-    return -(-prod(loop.shape) // LANES) * (LANES // 8)
+    chunks, segments = -(-prod(loop.shape) // LANES), loop.segments.total
+    return chunks * (LANES // 8) + 12 * segments + 4 * (chunks + segments)

@@ -417,6 +417,8 @@ def programs_of(kernel: Kernel) -> int:
     if isinstance(schedule, Linear):
         return -(-(math.prod(shape) + schedule.lead) // tile["BLOCK"])
     if isinstance(schedule, Select):
+        if schedule.spec.has_node("slot"):
+            return -(-math.prod(shape) // tile["BLOCK"])
         return 1 if schedule.adds else kernel.loop.segments.total
     if isinstance(schedule, Partition):
         return kernels.programs_of(schedule, kernel.loop)

@@ -105,7 +105,11 @@ class Block:
             self.put(operands[0], found, mask)
             return
         assert parts[0] == "shared"
-        self.put(operands[0], self._read(self.addresses(operands[1]), _SIZES[parts[-1]], mask), mask)
+        place, size = self.addresses(operands[1]), _SIZES[parts[-1]]
+        names = operands[0].strip("{}").split(",")
+        self._check(place, size * len(names), mask)
+        for number, name in enumerate(names):
+            self.put(name.strip(), self._read(place + number * size, size, mask), mask)
 
     def _read(self, place: np.ndarray, size: int, mask: np.ndarray) -> np.ndarray:
         self._check(place, size, mask)
