@@ -14,6 +14,7 @@ from support.oracles.reductions import DTYPES, compare_nearly, drawn_array, draw
 import tilearray as ta
 from tilearray.errors import OperandError, TileArrayError
 from tilearray.ops.reduction import reduction_of
+from tilearray.promotion.systems import ARRAY_API
 
 FUNCTIONS: dict[str, Any] = {
     "sum": ta.sum,
@@ -169,3 +170,10 @@ def test_integers_have_no_order() -> None:
     orders = [reduction_of("sum", ta.int64, (0,), False, order) for order in ("any", "fixed")]
     one, other = (each.expression(None, (ta.int64,), None) for each in orders)  # type: ignore[arg-type]
     assert one.content == other.content
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+@pytest.mark.parametrize("dtype", [ta.float16, ta.bfloat16])
+def test_in_the_fixed_order_variances_of_narrow_floats_are_computed_in_float64(name, dtype):
+    nodes = reduction_of(name, dtype, (0,), False).expression(ARRAY_API, (dtype, dtype), None).nodes
+    assert {node[3] for node in nodes if node[0] == "call"} == {"float64"}

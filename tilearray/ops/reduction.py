@@ -279,7 +279,8 @@ def _squared(builder: ExpressionBuilder, node: int, is_complex: bool, dtype: np.
 
 def _spread(root: bool) -> Build:
     def build(builder: SumBuilder, dtype: np.dtype, first: np.dtype, result: np.dtype) -> int:
-        wide = measured_in(dtype, result, builder.order)
+        wide = dtypes.complex128 if dtypes.info(dtype).kind == "complex" else dtypes.float64
+        wide = measured_in(dtype, result, "any") if builder.order == "any" else wide
         found, real = _variance(builder, dtype, first, wide), REAL_PART.get(wide, wide)
         found = call_row(builder, elementary.sqrt, found, dtype=real) if root else found
         return builder.cast(found, real, result)
