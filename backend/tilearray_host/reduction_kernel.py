@@ -148,7 +148,8 @@ class ReductionKernel:
 
     def _at_once(self, loop: Any, walk: reduction.Walk, slots: list[Slot]) -> Written | None:
         """Return what `bind_reduction` takes if one call of NumPy makes the result itself, in any order."""
-        if walk.segments.total > 1 or len(self.stores) > 1 or not isinstance(self.steps[self.stores[0]], Part):
+        stored = self.steps[self.stores[0]]
+        if walk.segments.total > 1 or len(self.stores) > 1 or not isinstance(stored, Part):
             return None
         node = self.reduce
         found: tuple[Any, ...] | None
