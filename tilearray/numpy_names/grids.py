@@ -11,6 +11,7 @@ from tilearray.arrays.triangular import tril
 from tilearray.arrays.uninitialised import dtype_or_default
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.context import STATE
+from tilearray.engine.devices import CPU
 from tilearray.errors import OperandError, ShapeError, shown
 from tilearray.functions.arguments import all_arrays, as_array
 from tilearray.functions.joining import concat, stack
@@ -247,7 +248,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None, *, device: Any = None
 
 def _places(triangle: Array) -> tuple[Array, ...]:
     """Return the indices of the elements of a triangle. NumPy selects them sooner than it finds them by `nonzero`."""
-    if not triangle.device.backend.on_host:
+    if triangle.device is not CPU:
         return nonzero(triangle)
     rows, columns = (arange(size, dtype=dtypes.int64, device=triangle.device) for size in triangle.shape)
     return tuple([part[triangle] for part in broadcast_arrays(rows[:, None], columns)])
