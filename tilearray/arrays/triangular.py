@@ -115,9 +115,9 @@ def _triangle(x: Array | HostData, k: Any, function: str) -> Array:
 def _counts_places(x: Array) -> bool:
     """Return whether the elements are few and dense, on a GPU, and neither recorded nor followed."""
     device, layout = x._signature.device, x._signature.layout
-    if layout.size > FEW or not layout.contiguous or device.backend.on_host:
+    if layout.size > FEW or not layout.contiguous:
         return False
-    if device.recorder is not None or STATE.get().recording is not None:
+    if device.recorder is not None or STATE.get().recording is not None or device.backend.on_host:
         return False
     return dtypes.info(x.dtype).kind in ("bool", "int", "uint", "float", "complex")
 

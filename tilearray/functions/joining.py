@@ -405,7 +405,7 @@ def _rolled(x: A, shifts: Sequence[int]) -> A:
 def _computes_places(x: ArrayBase) -> bool:
     """Return whether kernels compute places on the device of an array, and nobody follows or records it."""
     device = x._signature.device
-    if not device.backend.computes_places or device.recorder is not None or STATE.get().recording is not None:
+    if device.recorder is not None or STATE.get().recording is not None or not device.backend.computes_places:
         return False
     return dtypes.info(x.dtype).kind in ("bool", "int", "uint", "float", "complex")
 

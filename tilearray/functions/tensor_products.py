@@ -147,7 +147,7 @@ def cross_along(function: str, x1: A | HostData, x2: A | HostData, axisa: Any, a
 def _are_dense(dtype: np.dtype, *arrays: ArrayBase) -> bool:
     """Return whether arrays of a float or complex dtype lie in C order on a GPU, and nobody follows or records them."""
     device = arrays[0]._signature.device
-    if not device.backend.computes_places or device.recorder is not None or STATE.get().recording is not None:
+    if device.recorder is not None or STATE.get().recording is not None or not device.backend.computes_places:
         return False
     if dtypes.info(dtype).kind not in ("float", "complex") or not arrays[0].size:
         return False
