@@ -173,7 +173,7 @@ def selecting_call(device: Device, stages: tuple[Stage, ...], names: Sequence[np
                 raise
             total = backend.numbers.read(number, stream)
         buffers = [backend.allocate(total * dtype.itemsize, stream) for dtype in names]
-        if total:  # the GPU waits for this launch, so what the results are called comes later
+        if total:  # before signatures are made: the GPU waits for this launch
             written = [part for buffer in buffers for part in (buffer, 0)]
             launches[2](stream, *written, memory, 0, *[part for place in stages[2].reads for part in given[place]])
         make = operands[0].__class__._make
