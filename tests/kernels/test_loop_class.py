@@ -107,15 +107,28 @@ def test_columns_merge_where_they_fill_no_whole_tiles(columns: int, merges: bool
     [
         (40, 600_000, 4, (64, 64, 8)),
         (50, 500_000, 4, (64, 64, 8)),
-        (50, 500_000, 8, (16, 128, 4)),
-        (48, 600_000, 4, (16, 64, 4)),
-        (39, 600_000, 4, (16, 256, 4)),
+        (50, 500_000, 8, (64, 64, 16)),
+        (50, 500_000, 2, (64, 64, 8)),
+        (50, 500_000, 1, (16, 256, 4)),
+        (36, 500_000, 1, (64, 256, 8)),
+        (500_000, 36, 1, (64, 16, 1)),
+        (600_000, 36, 8, (64, 16, 8)),
+        (48, 600_000, 4, (64, 64, 8)),
+        (39, 600_000, 4, (64, 64, 8)),
+        (20, 600_000, 4, (32, 64, 8)),
+        (28, 600_000, 4, (32, 64, 8)),
+        (100, 600_000, 4, (128, 64, 16)),
+        (130, 600_000, 4, (256, 32, 16)),
+        (176, 600_000, 4, (64, 64, 16)),
+        (600_000, 20, 4, (64, 32, 8)),
+        (600_000, 36, 4, (64, 64, 8)),
+        (600_000, 100, 4, (64, 128, 16)),
         (50, 21_000, 4, (64, 64, 8)),
         (50, 2**15, 4, (64, 64, 8)),
     ],
 )
-def test_short_columns_are_transposed_in_masked_tiles(rows: int, columns: int, itemsize: int, tile: Ints) -> None:
-    dtype = f"float{8 * itemsize}"
+def test_short_axes_are_transposed_in_tiles_of_all_of_them(rows: int, columns: int, itemsize: int, tile: Ints) -> None:
+    dtype = {1: "uint8", 2: "float16", 4: "float32", 8: "float64"}[itemsize]
     found = kernel_for(body_for("identity", [dtype]), (rows, columns), [(columns, 1), (1, rows)])
     assert found.schedule.tile[:3] == tile
 

@@ -11,10 +11,11 @@ outside.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any, NamedTuple
 
-from tilearray_cuda.kernels.hardware import WORD
+from tilearray_cuda.kernels.hardware import SECTOR, WORD
 from tilearray_cuda.kernels.schedules import extents
 from tilearray_cuda.kernels.schedules.addressing import Branch, term
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Sizes, Tile, masked, tile_for
@@ -57,10 +58,23 @@ SIZES = {
 }  # fmt: skip
 
 
-SHORT = Tile(64, 64, 8)
-"""A tile of 4-byte elements that reaches beyond 40 rows and more, which no tiles of 16 fill. On an H100 two
-permutations of five axes, of which one has 40, are copied in such tiles at 0.85 and 0.88 of a copy's rate, and in tiles
-of 16 rows at 0.81 and 0.84; matrices of 40 and of 50 columns are transposed at 0.92 and 0.91, and at 0.72 and 0.57."""
+WHOLE: dict[int, dict[int, Tile]] = {
+    1: {32: Tile(32, 256, 8), 64: Tile(64, 256, 8), 128: Tile(128, 128, 8)},
+    2: {32: Tile(32, 128, 8), 64: Tile(64, 64, 8), 128: Tile(128, 128, 16)},
+    4: {32: Tile(32, 64, 8), 64: Tile(64, 64, 8), 128: Tile(128, 64, 16), 256: Tile(256, 32, 16)},
+    8: {32: Tile(32, 64, 16), 64: Tile(64, 64, 16), 128: Tile(128, 64, 16)},
+}
+"""Tiles of all rows, by itemsize and rows, for copies of arrays whose rows fill only smaller tiles, which read short
+pieces; transposed, tiles of all columns, which others than 2 and 4 bytes do not need. On an H100 transposed matrices of
+float32 of 20, 36, 100, 130 and 200 columns are copied at 0.91, 0.89, 0.88, 0.90 and 0.87 of a copy's rate so, and at
+0.67, 0.62, 0.63, 0.64 and 0.79 in tiles that they fill; of 36 columns of bfloat16 at 0.84 and 0.47, and of float64 at
+0.94 and 0.79. Bytes, and words beside merged columns, have such tiles if both extents are multiples of 4: others are
+read one by one, as fast in small tiles."""
+FULL = 64
+"""The least rows of a tile that reads long pieces; half as many columns do."""
+
+
+SECTOR_WORDS = SECTOR // WORD
 
 
 class TileFacts(NamedTuple):
@@ -72,20 +86,20 @@ class TileFacts(NamedTuple):
     merges : whether the last axis and the last but two may be the columns, as one; the last alone fills tiles badly
     fours : whether tiles reach beyond the last two axes in whole vectors of 4, since both extents are multiples of 4
     huge : whether one array is transposed into another, and no cache has room for either
-    short : whether a tile of the rows of `SHORT` has all rows, and smaller tiles would be many
-    further : if rows fill tiles badly, the slower axis in which those of transposed arrays go on, and the rows of a
-        tile that both axes fill; () if other pitches are no multiples of 4
+    whole : rows and columns of a tile of `WHOLE` that has all of an axis, where smaller ones would be many; or 0
+    further : if rows fill tiles badly, the slower axis in which those of transposed arrays go on, the rows of a tile
+        that both axes fill, and whether merged columns begin between sectors; () if other pitches are no multiples of 4
     """
 
     fits: Ints
     merges: bool
     fours: bool
     huge: bool
-    short: bool
+    whole: Ints
     further: Ints = ()
 
 
-SMALL_LOOP = TileFacts((64, 64), False, False, False, False)
+SMALL_LOOP = TileFacts((64, 64), False, False, False, (0, 0))
 
 
 class Tiles(Tiled):
@@ -119,9 +133,9 @@ class Tiles(Tiled):
         fits = _fits(shape)
         merges = len(shape) > 2 and _merges(shape[-1], loop.strides)
         huge = prod(shape) >= extents.HUGE and loop.case == "tile" and len(loop.strides) == 2
-        short = 40 <= shape[-2] < SHORT.rows and shape[-2] % 16 > 0 and fits[0] < SHORT.rows
-        further = () if fits[0] >= SHORT.rows else _further(shape, loop.strides, merges)
-        return TileFacts(fits, merges, _ends_in_fours(shape[-2:], fits), huge, short, further)
+        whole = _whole(shape[-2], fits[0], FULL), _whole(shape[-1], fits[1], FULL // 2)
+        further = () if fits[0] >= FULL else _further(shape, loop.strides, merges)
+        return TileFacts(fits, merges, _ends_in_fours(shape[-2:], fits), huge, whole, further)
 
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule | None:
@@ -130,8 +144,9 @@ class Tiles(Tiled):
         kind = "merged" if merged else "tile" if rows_are_aligned(spec) else "odd"
         tile = tile_for(SIZES, arch, kind + (" copied" if spec.copies else ""), spec.widest)
         rows, columns = facts.fits
-        if facts.short and spec.copies and spec.widest == WORD and (merged or columns >= SHORT.columns):
-            return cls(spec, SHORT, facts)
+        if spec.copies and (facts.fours and spec.widest == WORD if merged else facts.fours or spec.widest > 1):
+            whole = facts.whole[0], 0 if merged or spec.widest not in (2, WORD) else facts.whole[1]
+            tile, rows, columns = _whole_tile(WHOLE.get(spec.widest, {}), whole, tile, facts.fits)
         return cls(spec, cut(tile, rows, tile.columns if merged else columns), facts)
 
     @property
@@ -233,6 +248,31 @@ def _fits(shape: Ints) -> Ints:
     return 256 if -rows % 256 * 32 <= rows else extents.filled(rows, 128, 7), extents.filled(columns, 256, 7)
 
 
+def _whole(extent: int, fits: int, full: int) -> int:
+    """Return the size of a tile that has all of an axis, if only one that is less than full is filled; or 0.
+
+    >>> [_whole(extent, fits, 64) for extent, fits in ((20, 16), (28, 32), (36, 16), (60, 64), (100, 16), (130, 16))]
+    [32, 0, 64, 0, 128, 256]
+    """
+    whole = max(32, 1 << (extent - 1).bit_length())
+    return whole if extent > 16 and fits < min(whole, full) and whole <= 256 else 0
+
+
+def _whole_tile(tiles: Mapping[int, Tile], whole: Ints, tile: Tile, fits: Ints) -> tuple[Tile, int, int]:
+    """Return the tile that has all rows, or all columns, or another one; and the rows and columns that are filled.
+
+    >>> _whole_tile({64: Tile(64, 32, 8)}, (0, 64), Tile(16, 16, 1), (256, 16))
+    (Tile(rows=32, columns=64, warps=8, stages=0, registers=0), 256, 64)
+    """
+    rows, columns = [size if size in tiles else 0 for size in whole]
+    if rows:
+        tile = tiles[rows]
+    elif columns:
+        turned = tiles[columns]
+        tile = Tile(turned.columns, turned.rows, turned.warps)
+    return tile, rows or fits[0], columns or fits[1]
+
+
 def _ends_in_fours(shape: Ints, blocks: Ints) -> bool:
     """Whether blocks reach beyond extents that are all multiples of 4.
 
@@ -243,15 +283,16 @@ def _ends_in_fours(shape: Ints, blocks: Ints) -> bool:
 
 
 def _further(shape: Ints, strides: tuple[Ints, ...], merges: bool) -> Ints:
-    """Return the slower axis in which rows of transposed arrays go on, and the rows of a tile that both fill; or ().
+    """Return what `TileFacts` has of the slower axis in which rows of transposed arrays go on; or ().
 
     >>> _further((48, 24, 32, 40, 16), ((12288, 512, 16, 589824, 1), (40, 1920, 46080, 1, 1474560)), True)
-    (0, 128)
+    (0, 128, False)
     """
     for axis in range(len(shape) - (3 if merges else 2)):
         if all(each[axis] == shape[-2] for each in strides if each[-2] == 1):
             rows = extents.filled(shape[axis] * shape[-2], 128, 7)
-            return (axis, rows) if rows >= SHORT.rows and _pitches_in_fours(strides, axis, merges) else ()
+            between = merges and shape[-1] * shape[-3] % SECTOR_WORDS > 0
+            return (axis, rows, between) if rows >= FULL and _pitches_in_fours(strides, axis, merges) else ()
     return ()
 
 
