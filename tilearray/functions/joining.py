@@ -357,7 +357,8 @@ def roll(x: A | HostData, /, shift: int | tuple[int, ...], axis: int | tuple[int
         return _rolled(x, _shifts(shift, axis, len(shape)))
     if isinstance(shift, (tuple, list)):
         raise ShapeError(f"roll: expected one shift if axis is None, got {shift}; write axis= with one for each shift")
-    return reshape(_rolled(reshape(x, -1), [as_int(shift, "roll", "shift")]), shape)
+    step = as_int(shift, "roll", "shift")
+    return _rolled(x, [step]) if len(shape) == 1 else reshape(_rolled(reshape(x, -1), [step]), shape)
 
 
 def _shifts(shift: Any, axis: Any, ndim: int) -> list[int]:
