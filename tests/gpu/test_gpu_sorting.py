@@ -11,6 +11,7 @@ from support.oracles.sorting import (
     WIDE,
     check,
     check_complex_medians,
+    check_integers_in_runs,
     check_lengths,
     check_names,
     check_near_integers,
@@ -77,6 +78,11 @@ def test_wide_keys(kind, monkeypatch):
 
 def test_near_integers():
     check_near_integers("cuda:0", distinct.MARKED + 5)
+
+
+@pytest.mark.parametrize("bits", [28, 32])
+def test_integers_in_runs(bits):
+    check_integers_in_runs("cuda:0", 2_000_003, bits)
 
 
 def test_captured_sorts_of_wide_keys_wait_for_nothing():

@@ -29,6 +29,7 @@ pytestmark = [needs_triton, pytest.mark.slow]
         ("check_linear", ()),
         ("check_few_near_integers", ()),
         ("check_far_integers", (4500,)),
+        ("check_integers_in_runs", (9000, 18)),
         ("check_sets", (5, 12, 40)),
         ("check_sets", (6, 2, 5000)),
         ("check_names", (7, 4, 40)),
@@ -148,6 +149,23 @@ def test_the_compiler_takes_marks(dtype):
     made = compile_source(next(mark_sources(dtype)), 90)
     assert "red.global.gpu.relaxed.or.b32" in made.ptx
     assert made.shared == 0
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint64"])
+def test_the_compiler_takes_sets_of_runs(dtype):
+    """Nothing is spilled, and lists are made for what is stored only."""
+    from support.sort_sources import run_sources
+
+    from tilearray_cuda.kernels.compile import compile_source
+    from tilearray_cuda.kernels.machine_code import read_machine_code
+
+    sources = list(run_sources(dtype))
+    assert [source.name for source in sources] == ["least_search_flat", "sizes_runs", "distinct_runs"]
+    for source in sources:
+        made = compile_source(source, 90)
+        assert made.shared < 1024
+        assert ("bfind.shiftamt.u32" in made.ptx) == source.name.startswith("distinct")
+        assert read_machine_code(made.cubin).spills == 0
 
 
 def test_distinct_words_are_numpys(process):

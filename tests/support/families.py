@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import tilearray as ta
-from tilearray.functions import binary_search
+from tilearray.functions import binary_search, distinct
 from tilearray.geometry import reduction
 
 Family = Callable[["Inputs"], list[Any]]
@@ -145,10 +145,12 @@ def gathers(of: Inputs) -> list[Any]:
 
 def sorts(of: Inputs) -> list[Any]:
     x, flat, ints = of(9, 700), of(20_001), of(5000, dtype="int16")
+    with replaced(distinct, MARKED=1, MOST_MARKS=1, IN_RUNS=1):
+        in_runs = ta.unique_values(of.ints(20_001, below=1 << 20))
     return [
         *(ta.sort(flat), ta.argsort(flat, stable=True), ta.sort(x, axis=1), ta.sort(x, axis=0, descending=True)),
         *(ta.sort(ints), ta.unique_values(flat), ta.unique_counts(ints).counts, ta.isin(flat, of(50))),
-        *(ta.top_k(x, 5)[0], ta.partition(flat, 100)[100], ta.sort(of(3000, dtype="float64"))),
+        *(ta.top_k(x, 5)[0], ta.partition(flat, 100)[100], ta.sort(of(3000, dtype="float64")), in_runs),
     ]
 
 

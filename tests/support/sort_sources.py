@@ -9,7 +9,7 @@ from tilearray.engine.operation import FixedOperation
 from tilearray.functions import ordering, sort_keys
 from tilearray.geometry.loop import make_loop
 from tilearray.geometry.selection import make_selection
-from tilearray.geometry.sorting import has_few_blocks, make_partition, make_rows, swept_block
+from tilearray.geometry.sorting import has_few_blocks, make_partition, make_rows, make_runs, swept_block
 from tilearray_cuda.kernels.schedules.choose import loop_class, schedule_of
 from tilearray_cuda.kernels.source import Source, source_of
 from tilearray_cuda.kernels.spec import make_spec
@@ -70,12 +70,25 @@ def mark_sources(dtype: str, arch: int = 90) -> Iterator[Source]:
     yield source_of(schedule_of(make_spec(graph, loop_class(make_loop((1024,), [(1,), nowhere])), (True, True)), arch))
 
 
+def run_sources(dtype: str, arch: int = 90) -> Iterator[Source]:
+    """Yield the sources that find where runs of integers start, and that count and store their distinct ones."""
+    given = dtype_of(dtype)
+    graph = sort_keys.starting_runs(given).graph
+    yield source_of(schedule_of(make_spec(graph, loop_class(make_loop((1024,), [(1,), (0,)])), (True, True)), arch))
+    for operation, memories in ((sort_keys.counting_distinct, 1), (sort_keys.storing_distinct, 2)):
+        loop = make_runs(1 << 16, 20_000_000, [(1,), (1,), *[(0,)] * memories])
+        graph, aligned = operation(given).graph, (True,) * (2 + memories)
+        yield source_of(schedule_of(make_spec(graph, loop_class(loop), aligned), arch))
+
+
 def sort_sources() -> Iterator[Source]:
     """Yield the sources of sorts of some dtypes, of short rows and long ones."""
     for dtype in ("int64", "uint64", "float64"):
         yield from mending_sources(dtype, 20_000_000)
     for dtype in ("int8", "uint32", "int64"):
         yield from mark_sources(dtype)
+    for dtype in ("int32", "uint64"):
+        yield from run_sources(dtype)
     for dtype in ("bool", "int8", "float16", "float32", "int64", "uint64"):
         yield from rows_sources(dtype, 5000, 30)
         yield from partition_sources(dtype, 300_000)

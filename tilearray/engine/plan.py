@@ -374,6 +374,27 @@ class RowsRecipe(Recipe):
         return Plan(self.operation, self.expression, loop, out, stage.kernel, call)
 
 
+class RunsRecipe(Recipe):
+    """The common part of all calls that count or store the distinct elements of runs.
+
+    The first array has the elements, and the second one says where runs start. The target has a size for each run, or
+    room for all elements.
+    """
+
+    __slots__ = ()
+
+    def plan(self, keys: Sequence[Key], layouts: list[Layout], out: Signature | None) -> Plan:
+        """Plan a call that writes to a target."""
+        from tilearray.geometry.sorting import make_runs  # here: few programs need it
+
+        assert out is not None
+        given, starts, *others = layouts
+        loop = make_runs(starts.size, given.size, [(1,), (1,), (0,), *[(0,)] * len(others)])
+        stage = _stage(self.expression, loop, _arrays(keys), self.device, ())
+        call = call_of(self.rule, loop, stage.kernel, keys, out, new=False)
+        return Plan(self.operation, self.expression, loop, out, stage.kernel, call)
+
+
 def library_of(arrays: Sequence[Signature], dtype: np.dtype) -> Products | None:
     """Return the library of a device that multiplies arrays as they lie; None if a kernel does, or there is none."""
     products = common_device("matmul", arrays).backend.products
@@ -455,7 +476,8 @@ def _recipe(
     result = out or traits_of(expression.result, device, True, all(array.is_0d for array in arrays))
     if operation.selects:
         return SelectionRecipe(operation, expression, device, result, careful)
-    written = _WRITTEN.get(str(expression.nodes[-1][0]))
+    kinds = [str(node[0]) for node in expression.nodes]
+    written = _WRITTEN.get("distinct" if "distinct" in kinds else kinds[-1])
     if written is not None:
         return written(operation, expression, device, result, careful)
     made = ScanRecipe if operation.scanned else ReductionRecipe if operation.reduced else Recipe
@@ -466,8 +488,9 @@ _WRITTEN = {
     **dict.fromkeys(("fold", "fold_words"), FoldRecipe),
     **dict.fromkeys(("bins", "marks"), SegmentRecipe),
     **dict.fromkeys(("digits", "histograms", "rank", "sort", "argsort"), RowsRecipe),
+    **dict.fromkeys(("sizes", "distinct"), RunsRecipe),
 }
-"""Recipes of expressions that only write to targets, by their last node."""
+"""Recipes of expressions that only write to targets, by their last node, or by one that others follow."""
 
 
 def types_of(keys: tuple[Key | Traits, ...], semantics: Semantics) -> tuple[OperandType, ...]:

@@ -76,7 +76,19 @@ def graph_lines(graph: Expression) -> list[str]:
 
 def _read_by(node: tuple[Any, ...]) -> Sequence[int]:
     """Return the nodes that a node reads."""
-    if node[0] in ("cast", "part", "slot", "count", "bins", "marks", "digits", "histograms", "rank"):
+    if node[0] in (
+        "cast",
+        "part",
+        "slot",
+        "count",
+        "bins",
+        "marks",
+        "digits",
+        "histograms",
+        "rank",
+        "sizes",
+        "distinct",
+    ):
         return () if node[1] is None else (node[1],)
     if node[0] in ("sort", "argsort"):
         return cast(Sequence[int], node[1:])
@@ -93,6 +105,8 @@ def _read_by(node: tuple[Any, ...]) -> Sequence[int]:
     return node[2] if node[0] in ("call", "reduce", "carry", "scan", "total") else ()
 
 
+_OF_ONE = ("cast", "part", "slot", "count", "bins", "marks", "digits", "histograms", "rank", "sizes", "distinct")
+"""Nodes that read one node, the first part."""
 _WORDS = {
     "search": "place of {} in sorted {}",
     "bucketed": "place of {} in sorted {}, of which buckets are known",
@@ -104,6 +118,8 @@ _WORDS = {
     "digits": "how often each digit is {}",
     "histograms": "how often each digit of {} is each integer",
     "rank": "place by digit {}",
+    "sizes": "how many different {}",
+    "distinct": "each {} once",
     "sort": "{} in order",
     "argsort": "order of {}",
     "fold": "{}, one after the other",

@@ -1,7 +1,8 @@
 """Distinct elements and membership on a device that sorts by expressions.
 
-Many integers that are near each other are marked by bits, one for each that may occur. All others are sorted, and
-compared with the ones before them. The number of those that differ is the size of the results, so a
+Many integers that are near each other are marked by bits, one for each that may occur. Many others of at most 32 bits
+are sorted by all bits but the lowest ones, of which each run of equal upper bits then makes a set. All others are
+sorted, and compared with the ones before them. The number of those that differ is the size of the results, so a
 call waits for the device once. Complex numbers are in NumPy's order: those without NaN first, by real parts and then by
 imaginary ones.
 """
@@ -17,7 +18,7 @@ from tilearray import dtypes
 from tilearray.engine.execute import run_fixed
 from tilearray.errors import GradientError
 from tilearray.functions.binary_search import contained
-from tilearray.functions.conversion import astype
+from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.indexing.gather import gather_selected
 from tilearray.functions.indexing.keys import Selection
 from tilearray.functions.indexing.masks import compressed, places_of, without_repeats
@@ -25,19 +26,24 @@ from tilearray.functions.indexing.scatter import scattering
 from tilearray.functions.indexing.take import take
 from tilearray.functions.indexing.views import get
 from tilearray.functions.joining import concat
-from tilearray.functions.manipulation import new_like, reshape
-from tilearray.functions.ordering import Sample, dense, order_along, sample_of, sorted_along
+from tilearray.functions.manipulation import c_contiguous, new_like, reshape
+from tilearray.functions.ordering import Sample, by_digits, dense, order_along, sample_of, sorted_along
 from tilearray.functions.reductions import any
 from tilearray.functions.scans import scan
 from tilearray.functions.sort_keys import (
+    counting_distinct,
     integer_of,
     integers_from,
+    key_bits,
     marking,
     narrowed,
     reading_marks,
+    starting_runs,
+    storing_distinct,
     turned_by,
 )
 from tilearray.geometry.layout import Layout
+from tilearray.geometry.sorting import LONGEST, MOST_SWEPT, OVERFULL, RUN_BITS
 from tilearray.ops.arithmetic import (
     bitwise_and,
     bitwise_invert,
@@ -54,13 +60,20 @@ _LARGEST = 2**63 - 1
 _COMPARED = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
 """The dtypes of which a kernel compares elements as they are in memory."""
 
-
 MARKED = 1 << 23
 """The elements from which integers are marked by bits, if they are near each other."""
 FEW_BITS = 16
 """The bits of a dtype all of whose integers are near each other."""
 MOST_MARKS = 1 << 27
 """The most bits: on an H100, 1e8 elements set them in 1.9 ms, and take longer for more."""
+IN_RUNS = 1 << 26
+"""The elements from which sets of runs take less time than a sort."""
+SET_BITS = 32
+"""The most bits of the keys of which runs make sets: half of them are sorted by."""
+REMAINDERS = 4093
+"""A prime number near the size of a sample."""
+WASTED = 8
+"""A result is copied if it leaves more than such a part of its memory empty."""
 
 
 class Distinct(NamedTuple):
@@ -85,9 +98,11 @@ def distinct(x: Any, indices: bool, inverse: bool, counts: bool, *, equal_nan: b
     """
     _check_not_differentiated(x)
     flat = reshape(dense(x), (x.size,))
-    near, sample = (None, None) if indices or inverse or counts else _near_integers(flat)
-    if near is not None:
-        return Distinct(near, None, None, None)
+    found, sample = (None, None) if indices or inverse or counts else _near_integers(flat)
+    if found is None and sample is not None:
+        found = _integers_in_runs(flat, sample)
+    if found is not None:
+        return Distinct(found, None, None, None)
     is_complex = dtypes.info(x.dtype).kind == "complex"
     order = order_by(complex_keys(flat)) if is_complex else None
     if order is None and (indices or inverse):
@@ -132,6 +147,46 @@ def _near_integers(flat: Any) -> tuple[Any, Sample | None]:
     found = run_fixed(reading_marks(), [memory], new_like(flat, (count,), _BOOL))
     first = integer_of(turned.base, dtype)
     return compressed(run_fixed(integers_from(dtype), [first], new_like(flat, (count,))), found), sample
+
+
+def _integers_in_runs(flat: Any, sample: Sample) -> Any:
+    """Return the distinct integers, if their keys have few bits and no run of equal upper bits is too long; else None.
+
+    The result may be the first part of memory that has room for all.
+    """
+    size, dtype, turned = flat.size, flat.dtype, turned_by(flat.dtype, False)
+    if not IN_RUNS <= size < MOST_SWEPT or min(turned.bits, sample.bits) > SET_BITS:
+        return None
+    row = reshape(flat, (1, size))
+    turned = turned if turned.bits <= SET_BITS else narrowed(row, turned, sample.middle)
+    if turned.bits > SET_BITS or _has_long_run(sample.first >> sample.first.dtype.type(RUN_BITS), size):
+        return None
+    base = min(turned.base, (1 << key_bits(dtype)) - (1 << turned.bits))  # so that all runs begin at integers
+    first, runs = integer_of(base, dtype), 1 << max(turned.bits - RUN_BITS, 0)
+    found = reshape(by_digits(row, turned._replace(base=base), RUN_BITS), (size,))
+    memory = found._view(Layout((runs,), (0,)))
+    starts = run_fixed(starting_runs(dtype), [memory, size, first], new_like(flat, (runs,), dtypes.int32))
+    given = [found, base, starts]
+    sizes = run_fixed(counting_distinct(dtype), given, new_like(flat, (runs,), _INT64))
+    ends = scan("unique", "add", sizes, 0, _INT64)
+    out = run_fixed(storing_distinct(dtype), [*given, ends, first], new_like(flat, (size,)))
+    count = to_numpy(get(ends, slice(-1, None))).item()
+    if count >= OVERFULL:
+        return None
+    part = get(out, slice(count))
+    return part if count >= size - size // WASTED else c_contiguous(part)
+
+
+def _has_long_run(upper: np.ndarray, size: int) -> bool:
+    """Whether so many elements of a sample have the same upper bits that a run of all is too long, most probably.
+
+    Elements are counted by remainders, since few others have the same one: there are as many as elements of a sample.
+
+    >>> _has_long_run(np.repeat(7, 4096), 1 << 24), _has_long_run(np.arange(4096) << 4, 1 << 24)
+    (True, False)
+    """
+    most = 8 + 2 * len(upper) * LONGEST // size
+    return bool(np.bincount((upper % REMAINDERS).astype(np.intp)).max() > most)
 
 
 def distinct_rows(rows: Any, indices: bool, inverse: bool, counts: bool) -> Distinct:

@@ -118,11 +118,11 @@ def sorted_rows(x: A, descending: bool = False, sample: Sample | None = None) ->
     turned, few = _looked_at(x, turned, sample)
     if not turned.bits:
         return c_contiguous(x)
-    found = _mended(_by_digits(x, turned, turned.bits - DIGIT * few), turned, few) if few else None
-    return _by_digits(x, turned.exact(), 0) if found is None else found
+    found = _mended(by_digits(x, turned, turned.bits - DIGIT * few), turned, few) if few else None
+    return by_digits(x, turned.exact(), 0) if found is None else found
 
 
-def _by_digits(x: Any, turned: Turned, start: int) -> Any:
+def by_digits(x: Any, turned: Turned, start: int) -> Any:
     """Return rows in the order of the bits of keys from a start on."""
     sweeps = _sweeps_of(x, turned, start, turned.bits, x.dtype)
     for shift, sweep in zip(range(start, turned.bits, DIGIT), sweeps, strict=True):
@@ -194,11 +194,14 @@ class Sample(NamedTuple):
     ----------
     keys : Array
         Those of some elements, in rows: several of one long row, else one.
+    first : numpy.ndarray
+        Those of the first row.
     middle, bits : int
         A key in the middle of those in the first row, and the bits of their range.
     """
 
     keys: Any
+    first: np.ndarray
     middle: int
     bits: int
 
@@ -213,7 +216,8 @@ def _some_keys(x: Any) -> Any:
 
 
 def _told(keys: Any) -> Sample:
-    return Sample(keys, *range_of(to_numpy(get(keys, 0))))
+    first = to_numpy(get(keys, 0))
+    return Sample(keys, first, *range_of(first))
 
 
 def _is_long(x: Any) -> bool:

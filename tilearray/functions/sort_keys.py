@@ -31,7 +31,7 @@ from tilearray.functions.indexing.views import get
 from tilearray.functions.manipulation import new_like
 from tilearray.functions.reduce import refuse
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.sorting import BEFORE_COUNTS, DIGIT, DIGITS
+from tilearray.geometry.sorting import BEFORE_COUNTS, DIGIT, DIGITS, LONGEST, RUN_BITS
 from tilearray.ops.row import plain_dtype
 from tilearray.promotion.semantics import Semantics
 
@@ -451,6 +451,58 @@ def integers_from(dtype: np.dtype) -> FixedOperation:
     builder = ExpressionBuilder()
     found = builder.call("add", (builder.node("index"), builder.number(_INT64)), _INT64, "{x} + {y}")
     return FixedOperation("unique", builder.build([builder.cast(found, _INT64, dtype)], [dtype]))
+
+
+# --- integers in runs of equal upper bits -----------------------------------------------------------------------------
+
+
+@cache
+def starting_runs(dtype: np.dtype) -> FixedOperation:
+    """Return the operation that finds where runs of equal upper bits start.
+
+    Its operands are integers that are sorted but for their lowest `RUN_BITS`, their number, and the least integer of
+    the first run, as an int64.
+    """
+    builder = ExpressionBuilder()
+    memory, count, first = builder.memory(dtype), builder.number(_INT64), builder.number(_INT64)
+    least = builder.call("least", (builder.node("index"), first), _INT64, f"({{x}} << {RUN_BITS}) + {{y}}")
+    start = builder.node("search", memory, count, builder.cast(least, _INT64, dtype), "left")
+    return FixedOperation("unique", builder.build([builder.cast(start, _INT64, _INT32)], [_INT32]))
+
+
+class _InRuns(ExpressionBuilder):
+    """A builder with integers, their distances from a base, and the places where runs of equal upper bits start."""
+
+    def __init__(self, dtype: np.dtype) -> None:
+        super().__init__()
+        element, base, wide = self.array(dtype), self.number(key_dtype(dtype)), key_dtype(dtype)
+        self.key = self.call("narrow", (key_of(self, element, dtype), base), wide, "{x} - {y}")
+        self.starts = self.memory(_INT32)
+
+
+@cache
+def counting_distinct(dtype: np.dtype) -> FixedOperation:
+    """Return the operation that counts the distinct integers of runs; a run longer than `LONGEST` has `OVERFULL`.
+
+    Its operands are integers that are sorted but for their lowest `RUN_BITS`, the key of the least one of the first
+    run, and where runs start.
+    """
+    builder = _InRuns(dtype)
+    sizes = builder.node("sizes", builder.key, builder.starts, LONGEST)
+    return FixedOperation("unique", builder.build([sizes], [_INT64]))
+
+
+@cache
+def storing_distinct(dtype: np.dtype) -> FixedOperation:
+    """Return the operation that stores the distinct integers of runs, one after the other.
+
+    Its operands are those of `counting_distinct`, then the running sums of its results, and the least integer of the
+    first run, as an int64.
+    """
+    builder = _InRuns(dtype)
+    found = builder.node("distinct", builder.key, builder.starts, builder.memory(_INT64))
+    integer = builder.call("add", (found, builder.number(_INT64)), _INT64, "{x} + {y}")
+    return FixedOperation("unique", builder.build([builder.cast(integer, _INT64, dtype)], [dtype]))
 
 
 def integer_of(key: int, dtype: np.dtype) -> int:

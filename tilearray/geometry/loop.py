@@ -81,6 +81,8 @@ class LayoutCase(StrEnum):
     """Rows that are sorted, each by one program."""
     PARTITION = "partition"
     """Rows in blocks, of which digits are counted, or elements are stored in the order of a digit."""
+    RUNS = "runs"
+    """Runs of equal upper bits in one axis, of which the distinct elements are stored."""
     SELECTION = "selection"
     """All elements in C order, of which those are kept for which a condition holds."""
 

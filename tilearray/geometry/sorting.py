@@ -41,6 +41,12 @@ BEFORE_COUNTS = 3 * DIGITS
 """The words before the counts that blocks tell each other: the first one has the turns, alone in a line of caches, and
 the last ones are told as those of a block before the first.
 """
+RUN_BITS = 16
+"""The bits by which the keys of a run differ: it is not sorted, since the distinct ones are found as a set of these."""
+LONGEST = 1 << 18
+"""The most elements of a run, which one program reads: of all runs, a GPU reads some hundreds at once."""
+OVERFULL = 1 << 40
+"""The size of the set of a longer run, which is not made: no sum of sizes of others reaches it."""
 
 
 def make_rows(rows: int, extent: int, operands: Sequence[Ints]) -> Loop:
@@ -59,6 +65,17 @@ def make_partition(rows: int, extent: int, operands: Sequence[Ints], block: int 
     segments = Segments(rows, -(-extent // lanes), 1, 1)
     bits = index_bits_of(shape, strides)
     return ScanLoop(shape, strides, (0,) * len(strides), LayoutCase.PARTITION, bits, lanes, segments)
+
+
+def make_runs(runs: int, extent: int, operands: Sequence[Ints]) -> Loop:
+    """Return the loop over the runs of equal upper bits in one axis, for operands of strides; outputs come first.
+
+    >>> make_runs(1 << 16, 100_000_000, [(1,), (1,), (0,)])[:3]
+    ((65536, 100000000), ((0, 1), (0, 1), (0, 0)), (0, 0, 0))
+    """
+    assert extent < MOST_SWEPT
+    strides = tuple([(0, *stride) for stride in operands])
+    return Loop((runs, extent), strides, (0,) * len(strides), LayoutCase.RUNS, 32)
 
 
 def blocks_of(rows: int, extent: int) -> int:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
+from tilearray_cuda.kernels.distinct import distinct
 from tilearray_cuda.kernels.expression import computed, indented, stored
 from tilearray_cuda.kernels.fold import folded
 from tilearray_cuda.kernels.held import held
@@ -25,6 +26,7 @@ from tilearray_cuda.kernels.scan import scanned
 from tilearray_cuda.kernels.scan_blocks import scanned_blocks
 from tilearray_cuda.kernels.schedules.addressing import Arm
 from tilearray_cuda.kernels.schedules.choose import schedule_of
+from tilearray_cuda.kernels.schedules.distinct import Distinct
 from tilearray_cuda.kernels.schedules.fold import Fold
 from tilearray_cuda.kernels.schedules.held import Held
 from tilearray_cuda.kernels.schedules.partition import Partition
@@ -71,6 +73,7 @@ BODIES: tuple[tuple[type[Schedule], Callable[[Any], list[str]]], ...] = (
     (Fold, folded),
     (Sort, sorted_rows),
     (Partition, partitioned),
+    (Distinct, distinct),
     (Select, selected),
     (Product, product),
 )
@@ -132,7 +135,7 @@ def name_of(schedule: Schedule) -> str:
     if spec.has_node("fold", "fold_words"):
         moved = calls[:4]
     last = ("bins", "digits", "histograms", "rank", "sort", "argsort", "mended", "mended_order", "marks", "starts")
-    for node in last:
+    for node in (*last, "sizes", "distinct"):
         moved = [node] if spec.has_node(node) else moved
     return "_".join([*(moved or calls[:4] or ["copy"]), schedule.case])
 

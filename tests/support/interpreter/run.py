@@ -29,6 +29,7 @@ from tilearray.explaining import kernels
 from tilearray.geometry.layout import Layout, result_layout
 from tilearray_cuda.kernels.interpreter import type_of
 from tilearray_cuda.kernels.schedules.boxes import Boxes
+from tilearray_cuda.kernels.schedules.distinct import Distinct
 from tilearray_cuda.kernels.schedules.linear import Linear
 from tilearray_cuda.kernels.schedules.merged_rows import MergedRows
 from tilearray_cuda.kernels.schedules.partition import Partition
@@ -420,7 +421,7 @@ def programs_of(kernel: Kernel) -> int:
         if schedule.spec.has_node("slot"):
             return -(-math.prod(shape) // tile["BLOCK"])
         return 1 if schedule.adds else kernel.loop.segments.total
-    if isinstance(schedule, Partition):
+    if isinstance(schedule, (Partition, Distinct)):
         return kernels.programs_of(schedule, kernel.loop)
     if isinstance(schedule, Sort):
         return -(-shape[0] // tile["ROWS"])

@@ -138,10 +138,10 @@ class Block:
                 self.memory[place[mask] + number * size + byte] = (value[mask] >> WORD(8 * byte)).astype(np.uint8)
 
     def do_red(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
-        assert parts == ["shared", "add", "u32"]
+        combine = {("shared", "add", "u32"): np.add, ("shared", "or", "b32"): np.bitwise_or}[tuple(parts)]
         place = self.addresses(operands[0])
         self._check(place, 4, mask)
-        np.add.at(self.memory.view(WORD), place[mask] // 4, self.value(operands[1])[mask])
+        combine.at(self.memory.view(WORD), place[mask] // 4, self.value(operands[1])[mask])
 
     # ------------------------------------------------------------------ control
 

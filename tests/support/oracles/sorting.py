@@ -227,6 +227,35 @@ def check_far_integers(device: Any, size: int) -> None:
         assert sampling.call_count == 1
 
 
+def check_integers_in_runs(device: Any, size: int, bits: int) -> None:
+    """Distinct integers that are sorted but for their lowest bits, at both ends of a dtype: all, or some repeated."""
+    rng = np.random.default_rng(size)
+    for dtype in ("int64", "uint64") if bits < 32 else ("int32", "uint32", "int64", "uint64"):
+        info = np.iinfo(dtype)
+        for low in {info.min, info.max - 2**bits + 1, max(info.min, -(2 ** (bits - 1)) - 3)}:
+            host = rng.integers(low, low + 2**bits - 1, size, dtype=dtype, endpoint=True)
+            _check_in_runs(device, host, False)
+            _check_in_runs(device, np.concatenate([host[: size // 4], rng.choice(host[: size // 9], size)]), False)
+    host[size // 5 : size // 2] = host[0]
+    _check_in_runs(device, host, True)
+
+
+def _check_in_runs(device: Any, host: np.ndarray, has_long_run: bool) -> None:
+    """The distinct ones of many integers; those of a long run that a sample does not see are sorted at last."""
+    with (
+        mock.patch.multiple(distinct, MARKED=1, MOST_MARKS=1, IN_RUNS=1),
+        mock.patch.multiple(sort_keys, SAMPLE=128, LONGEST=host.size // 4 if has_long_run else host.size),
+        mock.patch.object(distinct, "_has_long_run", return_value=False),
+        mock.patch.object(distinct, "_integers_in_runs", wraps=distinct._integers_in_runs) as in_runs,
+        mock.patch.object(distinct, "sorted_along", wraps=distinct.sorted_along) as in_order,
+    ):
+        sort_keys.counting_distinct.cache_clear()  # the longest run is part of its kernel
+        found = ta.unique_values(ta.asarray(host, device=device))
+    sort_keys.counting_distinct.cache_clear()
+    assert (found.dtype, in_runs.call_count, in_order.call_count) == (host.dtype, 1, has_long_run)
+    np.testing.assert_array_equal(ta.to_numpy(found), np.unique(host), f"{host.dtype} {host.min()} {host.max()}")
+
+
 # --- wide keys --------------------------------------------------------------------------------------------------------
 
 WIDE = (

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from tilearray_cuda.kernels.schedules.boxes import Boxes
+from tilearray_cuda.kernels.schedules.distinct import Distinct
 from tilearray_cuda.kernels.schedules.extents import LARGE, NARROW
 from tilearray_cuda.kernels.schedules.flat import Flat
 from tilearray_cuda.kernels.schedules.fold import Fold
@@ -56,6 +57,7 @@ SCHEDULES: tuple[type[Schedule], ...] = (
     Fold,
     Sort,
     Partition,
+    Distinct,
 )
 """The first one that fits runs a loop."""
 
