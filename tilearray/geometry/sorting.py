@@ -30,6 +30,8 @@ BLOCK = 4096
 """The elements of a block of a longer row, which has twice as many if only so there are few blocks."""
 FEW_BLOCKS = 128
 """The most blocks whose counts need no scan. A GPU runs as many at once."""
+FEW_DIGITS = 3
+"""The digits of a row of few blocks above which it is swept."""
 MOST_SWEPT = 1 << 30
 """The elements of a row from which it is not swept: counts share words of 32 bits with two others."""
 DIGIT = 8
@@ -96,13 +98,17 @@ def has_few_blocks(rows: int, extent: int) -> bool:
     return rows * blocks_of(rows, extent) <= FEW_BLOCKS
 
 
-def is_swept(rows: int, extent: int) -> bool:
+def is_swept(rows: int, extent: int, digits: int) -> bool:
     """Whether a launch stores the elements of rows in the order of a digit while it counts those of blocks.
 
-    >>> is_swept(1, 1_000_000), is_swept(1, 2_000_000), is_swept(2, 2_000_000), is_swept(1, 2**30)
+    That of few blocks is one launch instead of two as well, but another one counts all digits.
+
+    >>> is_swept(1, 1_000_000, 2), is_swept(1, 2_000_000, 2), is_swept(2, 2_000_000, 2), is_swept(1, 2**30, 2)
     (False, True, False, False)
+    >>> is_swept(1, 1_000_000, 4)
+    True
     """
-    return rows == 1 and extent < MOST_SWEPT and not has_few_blocks(rows, extent)
+    return rows == 1 and extent < MOST_SWEPT and (digits > FEW_DIGITS or not has_few_blocks(rows, extent))
 
 
 def swept_block(itemsize: int) -> int:

@@ -146,7 +146,7 @@ def check_sweeps(device: Any, size: int) -> None:
     rng = np.random.default_rng(size)
     rows = np.full(size, 7), np.arange(size), np.arange(size)[::-1], rng.choice([3, 2**20, -1], size)
     with mock.patch.object(geometry, "FEW_BLOCKS", 0), mock.patch.object(partition, "COUNTING", 2):
-        assert geometry.is_swept(1, size)
+        assert geometry.is_swept(1, size, 4)
         for number, host in enumerate(rows):
             host = host.astype("int32")
             check(host, ta.asarray(host, device=device), -1, bool(number % 2), f"row {number}")
