@@ -305,7 +305,8 @@ def _sweeps_of(x: Any, turned: Turned, start: int, end: int, dtype: np.dtype) ->
     One launch fills the memory of all sweeps, and one counts all digits.
     """
     digits = -(-(end - start) // DIGIT)
-    if not is_swept(*x.shape, digits):
+    rows, extent = x.shape
+    if not is_swept(rows, extent, digits):
         return [None] * digits
     numbers = start, *turned.numbers
     if not _is_watched(x):
