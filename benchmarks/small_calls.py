@@ -119,6 +119,8 @@ CALLS = (
     same("float(x[5])"),
     same("x.tolist()"),
     same("np.asarray(x)"),
+    Row("xp.cumulative_sum(x)", "xp.cumsum(x)"),
+    Row("xp.cumulative_prod(x)", "xp.cumprod(x)"),
 )
 
 ARRAYS = (
@@ -180,6 +182,8 @@ ARRAYS = (
     same("xp.nonzero(mask)"),
     same("xp.isnan(x)"),
     same("xp.abs(x)"),
+    Row("xp.cumulative_sum(x)", "xp.cumsum(x)"),
+    Row("xp.cumulative_prod(x)", "xp.cumprod(x)"),
 )
 
 TARGETS = {"small": (3.0, 2.0), "large": (1.5, 0.0)}

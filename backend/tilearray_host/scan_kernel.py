@@ -3,10 +3,14 @@
 The scanned axis is read in blocks of chunks. A block is new memory with the axes: lanes of a chunk, chunks, kept axes.
 So each step combines whole rows of memory. Where any order will do (integers, extremes, truth values, "any"), a chunk
 is one element, and ``ufunc.accumulate`` does the work.
+
+The time of a scan of few elements is that of the calls to NumPy. `ShortScan` keeps memory and views for them, and makes
+one call for each step of the order.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -30,6 +34,10 @@ STEPS = 16
 """The least elements along the scanned axis of a block, if there are as many."""
 WIDE = 64
 """The elements of a row from which one call for each row is faster than ``ufunc.accumulate`` across rows."""
+SHORT = 2**12
+"""The most elements of a short scan."""
+SHORT_WIDE = 8
+"""The elements of a row from which the rows of a short scan are whole in memory."""
 
 
 class Order(NamedTuple):
@@ -59,20 +67,26 @@ class ScanKernel:
 
     def bind(self, loop: Any) -> Launch:
         """Return the launch of this kernel over a loop: a function of the operands' memory."""
-        slots = slots_of(self.operands, loop)
+        shape = _scanned_first(loop.shape)
+        slots = [
+            (dtype, shift, _scanned_first(strides or ())) for dtype, shift, strides in slots_of(self.operands, loop)
+        ]
         order = Order(loop.lanes, loop.segments.chunks * loop.lanes, loop.members)
         if self.scan.in_any_order:
             order = Order(1, loop.shape[-1], 1)
         along = self.scan.in_any_order and loop.case == "scan_rows"
+        short = self._short(loop, order)
 
         def launch(stream: Any, *operands: Any) -> None:
             pairs = zip(slots, zip(*[iter(operands)] * 2, strict=True), strict=True)
             arrays = [
-                np.moveaxis(np.ndarray(loop.shape, dtype, buffer.memory, offset + shift, strides), -1, 0)
+                np.ndarray(shape, dtype, buffer.memory, offset + shift, strides)
                 for (dtype, shift, strides), (buffer, offset) in pairs
             ]
             if self.whole is not None:
                 self.whole(arrays[1], arrays[0])
+            elif short is not None:
+                quietly(self._run_short, short, *arrays)
             else:
                 quietly(self._run, order, along, *arrays)
 
@@ -89,6 +103,34 @@ class ScanKernel:
             return x.__class__._make(buffer, 0, signature)
 
         return call
+
+    def _short(self, loop: Any, order: Order) -> tuple[Any, ...] | None:
+        """Return what `short_scans` takes if few elements are scanned in one segment, else None."""
+        *kept, extent = loop.shape
+        if not self.scan.is_ufunc or extent > order.segment or math.prod(loop.shape) > SHORT:
+            return None
+        return extent, tuple(kept), order.lanes, self.scan.dtype
+
+    def _run_short(self, which: tuple[Any, ...], out: Array, x: Array) -> None:
+        """Scan the first axis, a few elements in one segment."""
+        spare = short_scans(*which)
+        try:
+            short = spare.pop()  # no other thread has it until it comes back
+        except IndexError:
+            short = ShortScan(*which)
+        values: dict[int, Array] = {}
+        for place in self.before:
+            if isinstance(self.steps[place], int):
+                values[place] = x
+            elif place == self.value:
+                self._into(place, values, short.values)
+            else:
+                values[place] = self._computed(place, values, x.shape, np.empty)
+        if self.value in values:
+            short.values[...] = values[self.value]
+        self.scan.short(short)
+        self._store(out, values, short.values, np.empty)
+        spare.append(short)
 
     def _run(self, order: Order, along: bool, out: Array, x: Array) -> None:
         """Scan the first axis, segment after segment, for some of the other axes at a time.
@@ -161,14 +203,25 @@ class ScanKernel:
         """Compute the nodes after the scan, and store the result."""
         for place in self.after:
             is_part = isinstance(self.steps[place], Part)
+            if not is_part and place == self.store:
+                self._into(place, values, out)
+                return
             values[place] = found if is_part else self._computed(place, values, found.shape, empty)
         out[...] = values[self.store]
 
     def _computed(self, place: int, values: dict[int, Array], shape: Ints, empty: Empty) -> Array:
-        function, dtype, arguments = self.steps[place]
-        out = empty(shape, dtype)
-        function(*[values[argument] for argument in arguments], out=out)
+        out = empty(shape, self.steps[place][1])
+        self._into(place, values, out)
         return out
+
+    def _into(self, place: int, values: dict[int, Array], out: Array) -> None:
+        function, _, arguments = self.steps[place]
+        function(*[values[argument] for argument in arguments], out=out)
+
+
+def _scanned_first(values: Ints) -> Ints:
+    """Return the values of the axes of a loop with that of the scanned axis, the last one, first."""
+    return (*values[-1:], *values[:-1])
 
 
 def _is_at_once(expression: Any, value: int, store: int, scan: _Scan) -> bool:
@@ -212,6 +265,48 @@ def _chunks(x: Array, lanes: int) -> Iterator[Array]:
             yield x[first : first + count * size].reshape(count, size, *kept).swapaxes(0, 1)
 
 
+class ShortScan:
+    """Memory for a scan of few elements in one segment, and its views.
+
+    The memory holds whole chunks. What the last elements of it are has no influence on those before.
+
+    Attributes
+    ----------
+    values : ndarray
+        The elements, with the scanned axis first.
+    halves : list of pair of ndarray
+        The operands of each step: the last lane of each lower half, and the lanes of each upper half.
+    totals : ndarray
+        The last lane of each chunk.
+    before, others : ndarray
+        The last lanes of all chunks but the last one, and the other lanes of the chunks after them.
+    """
+
+    def __init__(self, extent: int, kept: Ints, lanes: int, dtype: np.dtype[Any]) -> None:
+        count = -(-extent // lanes)
+        is_wide = math.prod(kept) >= SHORT_WIDE
+        memory = np.zeros((count * lanes, *kept) if is_wide else (*kept, count * lanes), dtype)
+        memory = memory if is_wide else np.moveaxis(memory, -1, 0)
+        self.values = memory[:extent]
+        self.halves: list[tuple[Array, Array]] = []
+        for half in [1 << level for level in range(lanes.bit_length() - 1)]:
+            pairs = memory.reshape(-1, 2, half, *kept)
+            if half == 2:  # two long loops of NumPy instead of many short ones
+                self.halves += [(pairs[:, 0, 1], pairs[:, 1, lane]) for lane in range(2)]
+            else:
+                self.halves.append((pairs[:, 0, -1:], pairs[:, 1]))
+        chunks = memory.reshape(count, lanes, *kept)
+        self.totals = chunks[:, -1]
+        self.before, self.others = chunks[:-1, -1:], chunks[1:, :-1]
+
+
+@functools.lru_cache(64)
+def short_scans(extent: int, kept: Ints, lanes: int, dtype: np.dtype[Any]) -> list[ShortScan]:
+    """Return the short scans of some sizes which no thread uses now."""
+    del extent, kept, lanes, dtype
+    return []
+
+
 class _Scan:
     """How values are combined.
 
@@ -221,6 +316,8 @@ class _Scan:
         Whether every order gives the same, or may be taken.
     is_extreme : bool
         Whether the largest or smallest value is taken.
+    is_ufunc : bool
+        Whether a ufunc alone combines two values.
     """
 
     def __init__(self, node: reduction.Reduce) -> None:
@@ -231,7 +328,8 @@ class _Scan:
         self.in_any_order = dtype.kind in node.combine.in_any_order
         self.is_extreme = ufunc in reduction.EXTREMES
         self._by_parts = dtype.kind == "c" and ufunc is np.multiply
-        self._identity = None if self._by_parts or self.is_extreme else self._combine.identity(dtype)
+        self.dtype, self.is_ufunc = dtype, not (self._by_parts or self.is_extreme)
+        self._identity = self._combine.identity(dtype) if self.is_ufunc else None
 
     def at_once(self, x: Array, out: Array) -> None:
         """Scan the first axis in any order."""
@@ -250,6 +348,16 @@ class _Scan:
         else:
             self._run(x[0], last)
         return x[-1, -1].copy()
+
+    def short(self, given: ShortScan) -> None:
+        """Scan a few elements in place."""
+        ufunc = self._ufunc
+        for x, y in given.halves:
+            ufunc(x, y, y)
+        if len(given.totals) > 1:
+            self._run(given.totals, None)
+            if given.others.size:
+                ufunc(given.before, given.others, given.others)
 
     def joined(self, x: Array, axis: int, totals: Array, last: Array | None) -> Array:
         """Combine each part along an axis with all parts before it, in place.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -225,3 +226,22 @@ def test_bad_input_is_named(call, error, message):
     with pytest.raises(error, match=message) as caught:
         call()
     assert type(caught.value) is error
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((100,), 0), ((1000,), 0), ((3, 129), 1), ((20, 70), 0), ((20, 70), 1)])
+def test_a_short_scan_does_not_depend_on_calls_before_it(shape, axis):
+    x, bad = ta.ones(shape), ta.full(shape, math.nan)
+    want = np.cumsum(np.ones(shape, np.float32), axis=axis)
+    for _ in range(3):
+        assert ta.all(ta.isnan(ta.cumulative_sum(bad, axis=axis)))
+        assert np.array_equal(ta.to_numpy(ta.cumulative_sum(x, axis=axis)), want)
+
+
+def test_threads_scan_short_arrays_at_once():
+    def scan(number: int) -> bool:
+        x = ta.full((3, 129), float(number))
+        want = np.broadcast_to(number * np.arange(1, 130), (3, 129))
+        return all(np.array_equal(ta.to_numpy(ta.cumulative_sum(x, axis=1)), want) for _ in range(50))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(scan, range(8)))
