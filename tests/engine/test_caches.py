@@ -19,6 +19,7 @@ import tilearray as ta
 from tilearray.engine import caches, execute, operation, plan, signature
 from tilearray.engine.caches import PlanTree, TwoGenerations
 from tilearray.engine.devices import CPU
+from tilearray.engine.expression import ExpressionBuilder
 from tilearray.promotion.systems import SEMANTICS
 
 
@@ -83,6 +84,28 @@ def test_a_call_is_planned_once(plans, kernels, call):
             first = plans.calls, kernels.calls
     assert first[0] >= 1
     assert (plans.calls, kernels.calls) == first
+
+
+def test_a_fixed_call_keeps_its_plan_in_all_semantics_until_plans_are_cleared(plans):
+    """In a `lazy` block it is recorded."""
+    int64 = np.dtype("int64")
+    builder = ExpressionBuilder()
+    total = builder.call("add", (builder.array(int64), builder.number(int64)), int64, "{x} + {y}")
+    call = execute.FixedCall(operation.FixedOperation("test", builder.build([total], [int64])))
+    x, out = ta.arange(3), ta.zeros(3, dtype="int64")
+    plans.calls = 0
+    for number, semantics in enumerate(("array-api", "numpy", "array-api")):
+        with ta.semantics(semantics):
+            call.run([x, number], out)
+        assert out.tolist() == [number, number + 1, number + 2]
+    assert plans.calls == 1
+    caches.PLANS.clear()
+    for number in (5, 6):
+        call.run([x, number], out)
+    assert plans.calls == 2
+    with ta.lazy():
+        call.run([x + 10, 1], out)
+    assert out.tolist() == [11, 12, 13]
 
 
 def test_numbers_of_one_class_share_a_plan(plans):

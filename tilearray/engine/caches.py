@@ -110,10 +110,14 @@ def leaves(tree: Nested) -> Iterator[Any]:
 
 
 class PlanTree:
-    """Nested dictionaries with a common bound on their leaves. Each semantics owns one root."""
+    """Nested dictionaries with a common bound on their leaves. Each semantics owns one root.
+
+    `epoch` counts the calls of `clear`: who keeps a leaf elsewhere drops it when the epoch changes.
+    """
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
+        self.epoch = 0
         self._count = 0
         self._young: dict[int, Nested] = {}
         self._old: dict[int, Nested] = {}
@@ -170,6 +174,7 @@ class PlanTree:
             self._age()
             self._old = {}
             self._kept = {}
+            self.epoch += 1
 
     def __len__(self) -> int:
         """Return the number of plans of the young generation. The old one has at most `capacity` more."""

@@ -83,12 +83,16 @@ class IndexErrors:
 
     def deferred(self, count: int, stream: int) -> list[Word]:
         """Return the word that `check` reads, as operands of kernels on a stream."""
-        with self._lock:
-            if self._deferred is None:
-                word = self._word()
-                word.cell.value = NOTHING
-                self._deferred = word
-        return [Word(self._deferred.pointer, stream) for _ in range(count)]
+        word = self._deferred
+        if word is None:
+            with self._lock:
+                word = self._deferred or self._word()
+                if self._deferred is None:
+                    word.cell.value = NOTHING
+                    self._deferred = word
+        if word.stream != stream:
+            word = self._deferred = Word(word.pointer, stream)
+        return [word] * count
 
     def check(self) -> None:
         """Raise if a deferred check has failed since the last call. The caller has waited for the device."""

@@ -23,7 +23,7 @@ from tilearray.engine.backend import Indexing
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import CPU, Device
-from tilearray.engine.execute import run_fixed
+from tilearray.engine.execute import FixedCall
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import ArrayBase, Signature, empty_array, from_result, signature_of
@@ -226,7 +226,7 @@ class Indices:
         Whether all indices are known to lie within their axes.
     """
 
-    __slots__ = ("axes", "dense", "device", "dtypes", "inside", "numbers", "report", "signatures", "sizes")
+    __slots__ = ("_calls", "axes", "dense", "device", "dtypes", "inside", "numbers", "report", "signatures", "sizes")
 
     def __init__(self, selection: Selection, shape: Ints, strides: Sequence[Ints], steps: Ints | None = None) -> None:
         view, given = selection.view, [index._signature for index in selection.indices]
@@ -242,6 +242,7 @@ class Indices:
         ]
         self.report = signature_of(Layout(shape, (0,) * len(shape)), INT64, self.device)
         self.dense = signature_of(Layout.of(shape), INT64, self.device)
+        self._calls: dict[Any, FixedCall] = {}
 
     @property
     def mode(self) -> str:
@@ -258,20 +259,30 @@ class Indices:
         mode: str,
         stream: Any,
     ) -> None:
-        """Run ``operation(*about, dtypes of the indices, whether it reports)`` on operands and indices in a mode."""
+        """Run ``operation(*about, dtypes of the indices, whether it reports)`` on operands and indices in a mode.
+
+        All runs of an operation have the same `about`, and operands and targets of the same signatures.
+        """
         make = out._make
         reports = _reports(self.device, mode, len(indices), stream)
-        for place, (index, signature) in enumerate(zip(indices, self.signatures, strict=True)):
-            operands.append(make(index._buffer, index._offset, signature))
+        for place, index in enumerate(indices):
+            signature = self.signatures[place]
+            same = index._signature is signature
+            operands.append(index if same else make(index._buffer, index._offset, signature))
             operands += self.numbers[place]
             if reports is not None:
                 operands.append(make(reports[place], 0, self.report))
         try:
-            run_fixed(operation(*about, self.dtypes, reports is not None), operands, out)
+            key = operation, reports is not None
+            call = self._calls.get(key)
+            if call is None:
+                call = self._calls.setdefault(key, FixedCall(operation(*about, self.dtypes, reports is not None)))
+            call.run(operands, out)
         except BaseException:
             _finish(self.device, mode, reports, stream)
             raise
-        _raise_outside(self.axes, self.sizes, _finish(self.device, mode, reports, stream))
+        if mode == "raise":
+            _raise_outside(self.axes, self.sizes, _finish(self.device, mode, reports, stream))
 
 
 def alone(selection: Selection, steps: Ints | None = None) -> Indices:

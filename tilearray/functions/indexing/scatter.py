@@ -16,7 +16,7 @@ from tilearray.engine.backend import Indexing
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import RECORDINGS, STATE
 from tilearray.engine.devices import CPU, Device
-from tilearray.engine.execute import run_fixed
+from tilearray.engine.execute import FixedCall
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import ArrayBase, before_access, overlap
@@ -51,7 +51,7 @@ def scatter_selected(selection: Any, value: Any) -> None:
     if device.functions is not None:
         device.functions.scatter_selected(selection, value)
     elif indexing is None:
-        _written(_known(selection, value), selection.view, selection.indices, value, "")
+        _written(_known(selection, value, ""), selection.view, selection.indices, value)
     else:
         _set(indexing, selection.view, selection.key, value)
 
@@ -65,7 +65,7 @@ def combine(how: str, x: Any, key: Any, value: Any, *, inside: bool = False) -> 
     """
     if inside:
         selection = select(x, key)._replace(inside=True)
-        _written(_known(selection, value), selection.view, selection.indices, value, how)
+        _written(_known(selection, value, how), selection.view, selection.indices, value)
     else:
         _scatter(x, key, value, how)
 
@@ -105,7 +105,7 @@ def scattering(
 
 
 class _Scatter:
-    """All parts of an assignment that follow from the signatures of the view, the indices and the value.
+    """All parts of an assignment that follow from how it combines and the signatures of view, indices and value.
 
     Attributes
     ----------
@@ -117,11 +117,15 @@ class _Scatter:
         The indices in the loop over their common shape, and in that of the assignment.
     at_once : bool
         Whether the indices may be read where elements are written. Without elements nothing would be checked.
+    about : tuple
+        The arguments of `scattering` before the indices.
+    write : FixedCall
+        Writes at distances.
     """
 
-    __slots__ = ("alone", "at", "at_once", "target", "value", "within")
+    __slots__ = ("about", "alone", "at", "at_once", "target", "value", "within", "write")
 
-    def __init__(self, selection: Selection, value: Any) -> None:
+    def __init__(self, selection: Selection, value: Any, how: str) -> None:
         view, shape = selection.view, selection.result_shape
         self.target = walked(view._signature, shape, selection.over_rest(view.strides))
         self.value: Any = None
@@ -133,6 +137,8 @@ class _Scatter:
         layouts = [index._signature.layout for index in selection.indices]
         self.within = Indices(selection, shape, [selection.over_indices(layout) for layout in layouts])
         self.at_once = 0 not in shape
+        self.about = (view.dtype, self.value is None, how)
+        self.write = FixedCall(scattering(*self.about))
 
 
 _SCATTERS: TwoGenerations[_Scatter] = TwoGenerations(2048)
@@ -141,17 +147,17 @@ _SCATTERS: TwoGenerations[_Scatter] = TwoGenerations(2048)
 def _scatter(x: Any, key: Any, value: Any, how: str = "") -> None:
     if not isinstance(key, ArrayBase):
         selection = select(x, key)
-        _written(_known(selection, value), selection.view, selection.indices, value, how)
+        _written(_known(selection, value, how), selection.view, selection.indices, value)
         return
-    place = (x._signature, key._signature, _kind_of(value))
+    place = (x._signature, key._signature, _kind_of(value), how)
     known = _SCATTERS.get(place)
     if known is None:
         selection = select(x, key)
         if selection.indices[0] is not key or selection.view._signature is not x._signature:
-            _written(_known(selection, value), selection.view, selection.indices, value, how)
+            _written(_known(selection, value, how), selection.view, selection.indices, value)
             return
-        known = _SCATTERS.put(place, _Scatter(selection, value))
-    _written(known, x, (key,), value, how)
+        known = _SCATTERS.put(place, _Scatter(selection, value, how))
+    _written(known, x, (key,), value)
 
 
 def _kind_of(value: Any) -> Any:
@@ -159,12 +165,12 @@ def _kind_of(value: Any) -> Any:
     return value._signature if isinstance(value, ArrayBase) else None
 
 
-def _known(selection: Selection, value: Any) -> _Scatter:
+def _known(selection: Selection, value: Any, how: str) -> _Scatter:
     """Return the parts of an assignment, made at most once."""
     view, axes, indices, _, place, inside = selection
     signatures = tuple([index._signature for index in indices])
-    key = (selection.__class__, view._signature, axes, place, inside, _kind_of(value), *signatures)
-    return _SCATTERS.get(key) or _SCATTERS.put(key, _Scatter(selection, value))
+    key = (selection.__class__, view._signature, axes, place, inside, _kind_of(value), how, *signatures)
+    return _SCATTERS.get(key) or _SCATTERS.put(key, _Scatter(selection, value, how))
 
 
 def _overlap(view: ArrayBase, indices: tuple[Any, ...]) -> bool:
@@ -172,14 +178,13 @@ def _overlap(view: ArrayBase, indices: tuple[Any, ...]) -> bool:
     return any(overlap(view, index) for index in indices)
 
 
-def _written(known: _Scatter, view: Any, indices: tuple[Any, ...], value: Any, how: str) -> None:
+def _written(known: _Scatter, view: Any, indices: tuple[Any, ...], value: Any) -> None:
     """Write a value to the elements of a view at indices, all of known signatures."""
     stream, make, mode = STATE.get().stream, view._make, known.within.mode
-    about = (view._signature.dtype, known.value is None, how)
     target = make(view._buffer, view._offset, known.target)
     given = value if known.value is None else make(value._buffer, value._offset, known.value)
     if mode != "raise" and known.at_once and not _overlap(view, indices):
-        known.within.run(scattering, about, [given], indices, target, mode, stream)
+        known.within.run(scattering, known.about, [given], indices, target, mode, stream)
         return
     places = distances(known.alone, indices, mode, stream)
-    run_fixed(scattering(*about), [given, make(places._buffer, 0, known.at)], target)
+    known.write.run([given, make(places._buffer, 0, known.at)], target)

@@ -8,7 +8,8 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.array_type import A
-from tilearray.engine.signature import ArrayBase, HostData
+from tilearray.engine.caches import TwoGenerations
+from tilearray.engine.signature import ArrayBase, HostData, Signature, signature_of
 from tilearray.errors import IndexingError, ShapeError, shown
 from tilearray.functions.arguments import as_array
 from tilearray.functions.indexing.gather import gather, gather_selected, positions_of
@@ -115,17 +116,34 @@ def take_along_axis(x: A | HostData, /, indices: Any, axis: int | None = -1) -> 
     x = as_array("take_along_axis", x)
     x, axis = (reshape(x, -1), 0) if axis is None else (x, axis)
     found = integers_of(indices, x, "take_along_axis")
-    if len(found.shape) != x.ndim or not x.ndim:
+    mine, other = x._signature, found._signature
+    known = _ALONG.get((mine, other, axis)) if axis.__class__ is int else None  # True equals 1, and is an error
+    if known is None:
+        known = _along(mine, other, axis)
+        if axis.__class__ is int:
+            _ALONG.put((mine, other, axis), known)
+    whole, place, common = known
+    view = x._make(x._buffer, x._offset, whole)
+    return gather_selected(AlongAxis(view, (place,), (found,), common, 0))
+
+
+def _along(x: Signature, indices: Signature, axis: Any) -> tuple[Signature, int, Ints]:
+    """The view that is indexed, its indexed axis, and the shape of the result, of `take_along_axis`."""
+    shape, other = x.layout.shape, indices.layout.shape
+    if len(other) != len(shape) or not shape:
         raise ShapeError(
-            f"take_along_axis: expected indices of {max(x.ndim, 1)} axes for shape {x.shape}, got shape "
-            f"{found.shape}; write ta.expand_dims(indices, axis), or ta.take"
+            f"take_along_axis: expected indices of {max(len(shape), 1)} axes for shape {shape}, got shape "
+            f"{other}; write ta.expand_dims(indices, axis), or ta.take"
         )
-    place = normalize_axis(axis, x.ndim, "take_along_axis")
-    others = [(*shape[:place], 1, *shape[place + 1 :]) for shape in (x.shape, found.shape)]
+    place = normalize_axis(axis, len(shape), "take_along_axis")
+    others = [(*sizes[:place], 1, *sizes[place + 1 :]) for sizes in (shape, other)]
     common = list(broadcast_shapes(*others, function="take_along_axis"))
-    whole, common[place] = (*common[:place], x.shape[place], *common[place + 1 :]), found.shape[place]
-    view = x._view(x._signature.layout.broadcast_to(whole))
-    return gather_selected(AlongAxis(view, (place,), (found,), tuple(common), 0))
+    whole, common[place] = (*common[:place], shape[place], *common[place + 1 :]), other[place]
+    view = signature_of(x.layout.broadcast_to(whole), x.dtype, x.device, x.aligned)
+    return view, place, tuple(common)
+
+
+_ALONG: TwoGenerations[tuple[Signature, int, Ints]] = TwoGenerations(512)
 
 
 class AlongAxis(Selection):
