@@ -7,7 +7,7 @@ parts of each rolled axis that change places. No elements are computed, so these
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple, cast
@@ -89,7 +89,7 @@ def concat(
     (2, 4)
     """
     usual = out is None and dtype is None and casting == "same_kind"
-    known = _again(arrays, axis) if usual else None
+    known = _again("concat", arrays, axis) if usual else None
     if known is not None:
         return known
     chosen = _Chosen.of("concat", dtype, casting, out)
@@ -105,33 +105,34 @@ def concat(
     check_sizes("concat", [part.shape for part in parts], axis)
     joined = _joined(parts, axis, "concat", chosen)
     if usual and asked.__class__ is int and joined.__class__ is parts[0].__class__:
-        _remember(parts, asked, axis, joined)
+        _remember("concat", asked, parts, joined, _places(joined, parts, axis), axis)
     return finished("concat", joined, out)
 
 
 class Joining(NamedTuple):
-    """A known concat: the signature of its result, and for each array the offset and the signature of its place.
+    """A known concat or stack: the signature of its result, and for each array the offset and signature of its place.
 
-    If no array needs a cast, and the backend has `indexing`, `join` joins all of them at once, along the axis.
+    If no array of a concat needs a cast, and the backend has `indexing`, `join` joins all of them at once, along the
+    axis.
     """
 
     signature: Signature
     places: tuple[tuple[int, Signature], ...]
-    axis: int
-    join: Callable[[Sequence[np.ndarray], int], np.ndarray] | None
+    axis: int | None
+    join: Callable[[Sequence[np.ndarray], Any], np.ndarray] | None
 
 
 _JOININGS: TwoGenerations[Joining] = TwoGenerations(512)
 _signature_of = attrgetter("_signature")
 
 
-def _again(arrays: Any, axis: Any) -> Any:
-    """Join arrays of signatures that were joined along an axis before; None if they were not."""
+def _again(function: str, arrays: Any, axis: Any) -> Any:
+    """Join arrays of signatures that a function joined along an axis before; None if it did not."""
     if axis.__class__ is not int or (arrays.__class__ is not list and arrays.__class__ is not tuple):
         return None
     state = STATE.get()
     try:
-        known = _JOININGS.get((state.semantics.key, axis, *map(_signature_of, arrays)))
+        known = _JOININGS.get((function, state.semantics.key, axis, *map(_signature_of, arrays)))
     except AttributeError:  # not an Array
         return None
     if known is None:
@@ -147,14 +148,16 @@ def _again(arrays: Any, axis: Any) -> Any:
     return result
 
 
-def _remember(parts: Sequence[A], asked: int, axis: int, joined: A) -> None:
-    """Keep the places of arrays in their concat."""
-    places = tuple([(view._offset, view._signature) for view in _places(joined, parts, axis)])
+def _remember(
+    function: str, asked: int, parts: Sequence[A], joined: A, views: Iterable[A], axis: int | None = None
+) -> None:
+    """Keep the places of arrays in their concat along an axis, or in their stack."""
+    places = tuple([(view._offset, view._signature) for view in views])
     signature = joined._signature
     indexing = signature.device.backend.indexing
-    at_once = all(part.dtype == signature.dtype for part in parts)
+    at_once = axis is not None and all(part.dtype == signature.dtype for part in parts)
     join = indexing.join if indexing is not None and at_once else None
-    key = (STATE.get().semantics.key, asked, *map(_signature_of, parts))
+    key = (function, STATE.get().semantics.key, asked, *map(_signature_of, parts))
     _JOININGS.put(key, Joining(signature, places, axis, join))
 
 
@@ -203,10 +206,14 @@ def stack(
     Array([[1, 3],
            [2, 4]], dtype=int64, device='cpu')
     """
+    usual = out is None and dtype is None and casting == "same_kind"
+    known = _again("stack", arrays, axis) if usual else None
+    if known is not None:
+        return known
     chosen = _Chosen.of("stack", dtype, casting, out)
     parts = _members(arrays, axis, "stack")
     shape = parts[0].shape
-    axis = normalize_axis(axis, len(shape) + 1, "stack")
+    asked, axis = axis, normalize_axis(axis, len(shape) + 1, "stack")
     for position, part in enumerate(parts):
         if part.shape != shape:
             raise ShapeError(
@@ -214,8 +221,11 @@ def stack(
                 f"write concat to join along an axis that they have"
             )
     result = _result(parts, (*shape[:axis], len(parts), *shape[axis:]), "stack", chosen)
-    for position, part in enumerate(parts):
-        store(get(result, (*_all(axis), position) if axis else position), part, convert)  # as in `_joined`
+    places = [get(result, (*_all(axis), position) if axis else position) for position in range(len(parts))]
+    for place, part in zip(places, parts):
+        store(place, part, convert)  # as in `_joined`
+    if usual and asked.__class__ is int and result.__class__ is parts[0].__class__:
+        _remember("stack", asked, parts, result, places)
     return finished("stack", result, out)
 
 
