@@ -35,6 +35,11 @@ CALLS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "row": lambda m, x, y: m.einsum("j,jk->k", x[0], y),
     "column": lambda m, x, y: m.einsum("ij,j->i", x, y[:, 0]),
     "diagonal": lambda m, x, y: m.einsum("ii,ij->j", x, y),
+    "sum of one": lambda m, x, y: m.einsum("ij->j", x),
+    "sum over the last axis": lambda m, x, y: m.einsum("ij->i", y),
+    "trace": lambda m, x, y: m.einsum("ii->", x),
+    "transposed sum": lambda m, x, y: m.einsum("kij->ji", x[None]),
+    "no sum": lambda m, x, y: m.einsum("ij->ji", x),
     "vectors": lambda m, x, y: m.inner(x[0], y[1]),
     "row by matrix": lambda m, x, y: m.matmul(x[0], y),
 }
@@ -91,6 +96,19 @@ def test_a_product_is_planned_once(gpu, multiplications, name):
     results = [CALLS[name](ta, x, y) for _ in range(4)]
     assert len(multiplications) <= 1
     assert len({id(each._buffer) for each in results}) == 4
+
+
+@pytest.mark.parametrize("subscripts", ["ij->j", "ij->", "ii->", "ij"])
+def test_a_sum_over_axes_of_one_operand_is_planned_once(gpu, monkeypatch, subscripts):
+    found: list[str] = []
+    einsum = device_einsum.einsum
+    monkeypatch.setattr(planned_products, "_KNOWN", TwoGenerations(64))
+    monkeypatch.setattr(device_einsum, "einsum", lambda *given: found.append(given[0]) or einsum(*given))
+    x = ta.reshape(ta.arange(9.0, device=gpu), (3, 3))
+    results = [ta.einsum(subscripts, x + number) for number in range(3)]
+    assert len(found) == (3 if subscripts == "ij" else 1)
+    for number, each in enumerate(results):
+        np.testing.assert_array_equal(ta.to_numpy(each), np.einsum(subscripts, np.arange(9.0).reshape(3, 3) + number))
 
 
 def test_words_that_are_equal_but_read_differently_are_other_words(gpu):

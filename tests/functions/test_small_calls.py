@@ -53,6 +53,9 @@ CALLS: dict[str, int] = {
     "ta.argmax(x)": 4,
     "ta.any(x)": 4,
     "ta.concat([x, y])": 7,
+    "ta.stack([x, y])": 12,
+    "ta.linalg.diagonal(m)": 14,
+    "ta.take_along_axis(x, idx)": 22,
     "ta.repeat(x, 2)": 12,
     "ta.sort(x)": 28,
     "m @ m": 22,
@@ -232,3 +235,20 @@ def test_the_host_cuts_a_reduction_only_where_the_order_counts() -> None:
         assert len(plan.stages) == count
         _, (again,) = planned(partial(function, x))  # the words find no plan that was dropped
         assert again is not plan
+
+
+@pytest.mark.parametrize("function", [ta.diagonal, lambda x, axis: ta.take_along_axis(x, x, axis), ta.stack])
+def test_a_known_axis_does_not_answer_for_others(function: Callable[..., Any]) -> None:
+    """``True == 1 == 1.0`` as keys of a dictionary."""
+    x = ta.zeros((2, 2), dtype="int64", device="cpu")
+
+    def outcome(axis: Any) -> Any:
+        try:
+            return ta.to_numpy(function([x] if function is ta.stack else x, axis)).tolist()
+        except (ta.TileArrayError, TypeError) as error:
+            return type(error), str(error)
+
+    others = [True, 1.0, np.int64(1), "1", [1]]
+    fresh = [outcome(axis) for axis in others]
+    assert outcome(1) == outcome(1)
+    assert [outcome(axis) for axis in others] == fresh

@@ -21,8 +21,10 @@ from tilearray.functions.conversion import astype
 from tilearray.functions.device_products import in_one, multiplied
 from tilearray.functions.diagonals import diagonal
 from tilearray.functions.manipulation import permute_dims, reshape
-from tilearray.functions.planned_products import Words, remember
+from tilearray.functions.planned_products import Made, Words, remember
 from tilearray.functions.reductions import sum as sum_of
+from tilearray.ops.reduction import reduction_of
+from tilearray.ops.summation_order import order_on
 
 MOST_TRIED = 5
 """The most operands of which all orders are tried, in about a millisecond; results are kept."""
@@ -38,9 +40,15 @@ class Term(NamedTuple):
         """Return the sizes of axes."""
         return tuple([self.array.shape[self.letters.index(letter)] for letter in letters])
 
+    def axes_beside(self, letters: str) -> tuple[int, ...]:
+        """Return the axes of other letters."""
+        return tuple([place for place, letter in enumerate(self.letters) if letter not in letters])
+
 
 def einsum(subscripts: str, operands: Sequence[Any], dtype: np.dtype, words: Words | None = None) -> Any:
-    """Return the sum of products that subscripts describe, in memory of its own; one pair is remembered under `words`.
+    """Return the sum of products that subscripts describe, in memory of its own.
+
+    One pair, or the sum over axes of one operand, is remembered under `words`.
 
     The pairs are taken in the order of `order_of`. Of more than two operands, narrow floats are computed as float32.
 
@@ -66,14 +74,16 @@ def einsum(subscripts: str, operands: Sequence[Any], dtype: np.dtype, words: Wor
             needed = "".join([term.letters for term in [*terms, *rest[1:]]]) + result
             found, rest = _pair(found, rest[0], needed, wide, products), rest[1:]
         terms.append(found)
-    (last,) = terms
-    last = _single(last, result)
-    array = permute_dims(last.array, tuple([last.letters.index(letter) for letter in result]))
+    (last,) = [_on_diagonals(term) for term in terms]
+    total = _summed(last, result)
+    array = permute_dims(total.array, tuple([total.letters.index(letter) for letter in result]))
     is_view = any(array._buffer is x._buffer for x in operands)
     array = astype(array, dtype, copy=is_view)
     if words is not None and len(products) == 1:
         left, right, product = products[0]
         remember(words, operands, in_one("einsum", left, right, dtype), product, array)
+    elif words is not None and len(operands) == 1 and last.array.size:
+        remember(words, operands, _sum_in_one(last, result), total.array, array)
     return array
 
 
@@ -112,16 +122,33 @@ def _letters(subscripts: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], 
 
 def _single(term: Term, needed: str) -> Term:
     """Take the diagonals of letters that stand twice, and sum over letters that nothing else needs."""
+    return _summed(_on_diagonals(term), needed)
+
+
+def _on_diagonals(term: Term) -> Term:
+    """Take the diagonals of letters that stand twice."""
     name, x = term
     for letter in dict.fromkeys(name):
         while name.count(letter) > 1:
             first, second = name.index(letter), name.rindex(letter)
             x = diagonal(x, 0, first, second)
             name = "".join([each for place, each in enumerate(name) if place not in (first, second)]) + letter
-    axes = tuple([place for place, letter in enumerate(name) if letter not in needed])
+    return Term(name, x)
+
+
+def _summed(term: Term, needed: str) -> Term:
+    """Sum over letters that nothing else needs."""
+    axes, x = term.axes_beside(needed), term.array
     if axes:
         x = sum_of(x, axis=axes, dtype=x.dtype)
-    return Term("".join([letter for letter in name if letter in needed]), x)
+    return Term("".join([letter for letter in term.letters if letter in needed]), x)
+
+
+def _sum_in_one(term: Term, needed: str) -> Made | None:
+    """Return how `_summed` makes a sum of elements; None if it sums over nothing."""
+    axes, x = term.axes_beside(needed), term.array
+    operation = reduction_of("sum", x.dtype, axes, False, order_on(x.device, "sum", "fixed"))
+    return Made(operation, (x,), (0,)) if axes else None
 
 
 def _pair(left: Term, right: Term, needed: str, dtype: np.dtype, products: list[tuple[Any, Any, Any]]) -> Term:

@@ -10,6 +10,7 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.array_type import A
+from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.signature import ArrayBase, HostData, check_alignment, dense_signature, new_array, placed
 from tilearray.errors import LayoutError, ShapeError
 from tilearray.functions.arguments import all_arrays, as_array
@@ -261,8 +262,18 @@ def diagonal(x: A | HostData, /, offset: int = 0, axis1: int = 0, axis2: int = 1
     [1, 5]
     """
     x = as_array("diagonal", x)
-    layout, shift = x._signature.layout.diagonal(offset, axis1, axis2)
-    return x._view(layout, shift)
+    key = (x._signature, offset, axis1, axis2)
+    plain = offset.__class__ is axis1.__class__ is axis2.__class__ is int  # True equals 1, and is an error
+    known = _DIAGONALS.get(key) if plain else None
+    if known is None:
+        known = x._signature.layout.diagonal(offset, axis1, axis2)
+        if plain:
+            _DIAGONALS.put(key, known)
+    return x._view(*known)
+
+
+_DIAGONALS: TwoGenerations[tuple[Layout, int]] = TwoGenerations(512)
+"""The layouts of diagonals, and the offsets of their origins."""
 
 
 def sliding_window_view(x: A | HostData, /, window_shape: Any, axis: Axes | None = None) -> A:

@@ -1,7 +1,8 @@
 """Products of views of arrays, found again by the words of a call and the signatures of its operands.
 
 `tensordot` and `einsum` choose views of their operands, multiply them, and return a view of the product. All of it
-follows from the words and the signatures, except which memory is read.
+follows from the words and the signatures, except which memory is read. The sum over axes of one operand is found again
+in the same way.
 """
 
 from __future__ import annotations

@@ -444,7 +444,7 @@ def einsum(subscripts: str, /, *operands: A | HostData, out: A | None = None, op
             f"letters, such as einsum('ij,jk->ik', a, b)"
         )
     del optimize
-    words = ("einsum", subscripts) if subscripts.__class__ is str and len(operands) == 2 else None
+    words = ("einsum", subscripts) if subscripts.__class__ is str and len(operands) <= 2 else None
     if words is not None:
         known = again(words, operands)
         if known is not None:
