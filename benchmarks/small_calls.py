@@ -182,6 +182,9 @@ ARRAYS = (
     same("xp.nonzero(mask)"),
     same("xp.isnan(x)"),
     same("xp.abs(x)"),
+    same("xp.abs(x)", "float16"),
+    same("xp.negative(x)", "float16"),
+    same("xp.abs(x)", "bfloat16"),
     Row("xp.cumulative_sum(x)", "xp.cumsum(x)"),
     Row("xp.cumulative_prod(x)", "xp.cumprod(x)"),
 )

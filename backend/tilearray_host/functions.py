@@ -353,6 +353,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 FUNCTIONS |= rounding.variants(FUNCTIONS)
 
+OF_BITS: dict[str, Callable[..., None]] = {"abs": parts.absolute_of_bits, "negative": parts.negative_of_bits}
+"""The functions of a float that change its sign bit alone."""
+
 OF_WORDS: dict[str, Callable[..., Any]] = {
     "bitcast": philox.bitcast,
     "multiply_high": philox.multiply_high,

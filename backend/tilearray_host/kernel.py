@@ -37,6 +37,7 @@ from tilearray_host.functions import (
     FORWARDS,
     FORWARDS_OF_COMPLEX,
     NEVER_WARN,
+    OF_BITS,
     SLOW,
     TEMPORARIES,
     TO_NEW_MEMORY,
@@ -58,6 +59,8 @@ MANY = 4096
 """Elements of a loop from which values that repeat are computed once: their views cost some microseconds."""
 SMALL = 2**14
 """Elements of a loop up to which each call makes its own temporaries: they stay in the process."""
+SIGNED_NARROW_FLOATS = frozenset({"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"})
+"""The narrow floats whose first bit is the sign, that of zero and NaN too."""
 Function = Callable[..., Any]
 Launch = Callable[..., None]
 Repeats = tuple[bool, ...]
@@ -103,6 +106,8 @@ class Kernel:
             self.run_new = TO_NEW_MEMORY.get(direct, self.run)
         elif pair is not None:
             self.run, self.run_new = _cast_functions(*pair)
+        elif of_bits := _of_bits(expression):
+            self.run = self.run_new = of_bits
         self.bears_overlap = direct == "identity" or isinstance(self.run, np.ufunc)
         wide = [node[1] for node in expression.nodes if node[0] == "call" and dtype_named(node[3]).itemsize >= 8]
         self._work = 1 + sum(name in SLOW for name in wide)
@@ -186,6 +191,16 @@ def _single_call(expression: Any) -> str | None:
     if last[0] == "call" and last[1] in TEMPORARIES:
         return None
     return last[1] if plain and all(node[0] == "input" for node in inputs) else None
+
+
+def _of_bits(expression: Any) -> Function | None:
+    """Return the function of the bits of a narrow float, without casts to float32 and back, if there is one."""
+    match expression.nodes:
+        case (("input", 0), ("cast", 0, "float32"), ("call", name, (1,), *_), ("cast", 2, target)):
+            is_same = target in SIGNED_NARROW_FLOATS and expression.inputs == (("array", target),)
+            return OF_BITS.get(name) if is_same and expression.outputs == (3,) else None
+        case _:
+            return None
 
 
 def _single_cast(expression: Any) -> tuple[np.dtype, np.dtype] | None:

@@ -13,6 +13,8 @@ import numpy as np
 
 Array = Any
 """An ndarray of any dtype. NumPy's stubs declare ``real`` and ``imag`` for complex arrays only."""
+SIGN_BITS = {1: np.uint8(0x80), 2: np.uint16(0x8000)}
+"""The sign bit of the narrow floats, by itemsize."""
 
 
 def round(x: Array, *, out: Array) -> None:
@@ -41,6 +43,34 @@ def has_nan(x: Array) -> bool:
     """
     greatest = np.maximum.reduce(x, axis=None, initial=-np.inf)
     return bool(greatest != greatest)
+
+
+def absolute_of_bits(x: Array, *, out: Array) -> None:
+    """Clear the sign bit of floats, that of NaN too.
+
+    Examples
+    --------
+    >>> out = np.empty(2, np.float16)
+    >>> absolute_of_bits(np.array([-1.5, -np.inf], np.float16), out=out)
+    >>> out
+    array([1.5, inf], dtype=float16)
+    """
+    sign = SIGN_BITS[x.itemsize]
+    np.bitwise_and(x.view(sign.dtype), ~sign, out=out.view(sign.dtype))
+
+
+def negative_of_bits(x: Array, *, out: Array) -> None:
+    """Invert the sign bit of floats, that of NaN too.
+
+    Examples
+    --------
+    >>> out = np.empty(2, np.float16)
+    >>> negative_of_bits(np.array([0.0, -np.inf], np.float16), out=out)
+    >>> out
+    array([-0., inf], dtype=float16)
+    """
+    sign = SIGN_BITS[x.itemsize]
+    np.bitwise_xor(x.view(sign.dtype), sign, out=out.view(sign.dtype))
 
 
 def absolute(x: Array, *, out: Array) -> None:
