@@ -283,3 +283,19 @@ def test_nothing_warns():
     x = ta.asarray([[math.inf, math.nan], [1e38, 1e38]])
     assert math.isnan((x @ x)[0, 0].item())
     assert (x @ ta.asarray([10.0, 10.0]))[1].item() == math.inf
+
+
+def test_vecdot_checks_its_arguments_after_a_call_of_the_same_arrays():
+    x, y = ta.asarray([[1.0, 2.0], [3.0, 4.0]]), ta.asarray([[1.0, 1.0], [2.0, 2.0]])
+    for _ in range(2):
+        assert ta.vecdot(x, y).tolist() == [3.0, 14.0]
+        assert ta.vecdot(x, y, axis=-2).tolist() == [7.0, 10.0]
+        assert ta.vecdot(x, y, order="any").tolist() == [3.0, 14.0]
+        assert ta.vecdot(x, y[0]).tolist() == [3.0, 7.0]
+        assert ta.vecdot(x, [1.0, 1.0]).tolist() == [3.0, 7.0]
+        assert ta.vecdot(x.T, y).tolist() == [4.0, 12.0]
+        assert ta.vecdot(x.astype("int32"), y.astype("int32")).dtype == ta.int32
+        assert ta.fuse(lambda a, b: ta.vecdot(a, b) + 1)(x, y).tolist() == [4.0, 15.0]
+        for wrong in ({"axis": -1.0}, {"axis": 1}, {"axis": [-1]}, {"order": "none"}, {"order": ["any"]}):
+            with pytest.raises(ta.errors.TileArrayError):
+                ta.vecdot(x, y, **wrong)

@@ -26,7 +26,7 @@ from tilearray.functions.arguments import all_arrays, as_array, common_dtype, re
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.manipulation import broadcast_to, expand_dims, permute_dims, reshape, squeeze
 from tilearray.functions.planned_products import again
-from tilearray.functions.reduce import reduce_arrays, refuse
+from tilearray.functions.reduce import again_of_arrays, reduce_arrays, refuse
 from tilearray.functions.reduction_options import finished
 from tilearray.geometry.shapes import as_int, broadcast_shapes, check_axes, normalize_axes
 from tilearray.ops.arithmetic import multiply
@@ -165,6 +165,10 @@ def vecdot(x1: A | HostData, x2: A | HostData, /, *, axis: int = -1, order: Summ
     >>> ta.vecdot(ta.asarray([[1, 2], [3, 4]]), ta.asarray([10, 1]))
     Array([12, 34], dtype=int64, device='cpu')
     """
+    words = ("vecdot", axis, order)
+    known = again_of_arrays(words, x1, x2)
+    if known is not None:
+        return known
     x1, x2 = all_arrays("vecdot", (x1, x2))
     dtype = _common("vecdot", x1, x2)
     order = order_on(x1.device, "vecdot", order)
@@ -182,7 +186,7 @@ def vecdot(x1: A | HostData, x2: A | HostData, /, *, axis: int = -1, order: Summ
             f"write ta.broadcast_to for a vector of one element"
         )
     if shapes[0] == shapes[1]:
-        return _dot(x1, x2, len(shapes[0]) + place, dtype, order)
+        return reduce_arrays("vecdot", (x1, x2), (len(shapes[0]) + place,), dtype, False, order, words)
     shape = broadcast_shapes(*shapes, function="vecdot")
     return _dot(broadcast_to(x1, shape), broadcast_to(x2, shape), len(shape) + place, dtype, order)
 

@@ -65,7 +65,21 @@ def again(words: Words | None, x: Any) -> Any:
     return plan.call(state.stream, x, _middle(x, axes, x._signature.dtype, count, order), count, count)
 
 
-def _remember(words: Words, x: ArrayBase, operation: Operation, keys: list[Key]) -> None:
+def again_of_arrays(words: Words, *arrays: Any) -> Any:
+    """As `again`, for a reduction of several arrays: their signatures follow the words."""
+    if words[1].__class__ is not int:
+        return None
+    state = STATE.get()
+    try:
+        plan: Any = state.plans[words]
+        for x in arrays:
+            plan = plan[x._signature]
+    except (KeyError, AttributeError, TypeError):
+        return None
+    return plan.call(state.stream, *arrays)
+
+
+def _remember(words: Words, arrays: Sequence[ArrayBase], operation: Operation, keys: list[Key]) -> None:
     """Keep the plan of a reduction under the words that asked for it."""
     if words[1] is not None and words[1].__class__ is not int:
         return
@@ -74,7 +88,7 @@ def _remember(words: Words, x: ArrayBase, operation: Operation, keys: list[Key])
     for key in keys:
         plan = None if plan is None else plan.get(key)
     if plan is not None:  # another thread may have evicted it
-        PLANS.keep(root, (words, x._signature), plan)
+        PLANS.keep(root, (words, *[x._signature for x in arrays]), plan)
 
 
 def reduce(
@@ -123,7 +137,7 @@ def reduce(
     keys: list[Key] = [*[array._signature for array in arrays], *[typed_scalar(FLOAT64) for _ in numbers]]
     found = run(operation, keys, (*arrays, *numbers), None, refuse)
     if words is not None:
-        _remember(words, x, operation, keys)
+        _remember(words, (x,), operation, keys)
     return found
 
 
@@ -165,8 +179,11 @@ def reduce_arrays(
     dtype: np.dtype,
     keepdims: bool,
     order: SummationOrder = "fixed",
+    words: Words | None = None,
 ) -> A:
     """Return a reduction of several arrays, which broadcast to the shape of the first one.
+
+    `again_of_arrays` finds the plan under the words, if there are any.
 
     Examples
     --------
@@ -179,7 +196,11 @@ def reduce_arrays(
     if not math.prod([first.shape[axis] for axis in axes]):
         return _of_nothing(function, first, axes, dtype, keepdims, ())
     operation = reduction_of(function, dtype, axes, keepdims, order)
-    return run(operation, [x._signature for x in arrays], arrays, None, refuse)
+    keys: list[Key] = [x._signature for x in arrays]
+    found = run(operation, keys, arrays, None, refuse)
+    if words is not None:
+        _remember(words, arrays, operation, keys)
+    return found
 
 
 def run_rows(operation: Reduction, x: A, words: Words | None) -> A:
@@ -187,7 +208,7 @@ def run_rows(operation: Reduction, x: A, words: Words | None) -> A:
     keys: list[Key] = [x._signature]
     found = run(operation, keys, (x,), None, refuse)
     if words is not None:
-        _remember(words, x, operation, keys)
+        _remember(words, (x,), operation, keys)
     return found
 
 
