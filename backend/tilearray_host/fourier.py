@@ -61,8 +61,8 @@ def _compiled() -> dict[str, Transform]:
         found: Any = import_module("scipy.fft._pocketfft.pypocketfft")
         complexes, reals, halves = found.c2c, found.r2c, found.c2r
         functions: dict[str, Transform] = {
-            "fftn": lambda x, sizes, axes, norm: complexes(x, axes, True, _SCALES[norm][0]),
-            "ifftn": lambda x, sizes, axes, norm: complexes(x, axes, False, _SCALES[norm][1]),
+            "fftn": lambda x, sizes, axes, norm: _plain(complexes(x, axes, True, _SCALES[norm][0]), x),
+            "ifftn": lambda x, sizes, axes, norm: _plain(complexes(x, axes, False, _SCALES[norm][1]), x),
             "rfftn": lambda x, sizes, axes, norm: reals(x, axes, True, _SCALES[norm][0]),
             "irfftn": lambda x, sizes, axes, norm: halves(x, axes, sizes[-1], False, _SCALES[norm][1]),
         }
@@ -70,6 +70,17 @@ def _compiled() -> dict[str, Transform]:
         return functions if all(are_as_expected) else {}
     except (ImportError, AttributeError, TypeError, ValueError):
         return {}
+
+
+def _plain(found: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return a transform with no -0.0 if its operand is real: a mirrored half has them where NumPy has 0.0.
+
+    >>> _plain(np.array([2.0 - 0.0j]), np.array([2.0])).tolist()
+    [(2+0j)]
+    """
+    if x.dtype.kind == "f":
+        found += 0.0
+    return found
 
 
 def _is_as_expected(name: str, function: Transform, norm: str) -> bool:

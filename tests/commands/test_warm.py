@@ -17,7 +17,7 @@ from tilearray.commands.cache import warm
 from tilearray.geometry.loop import LayoutCase
 from tilearray_cuda.kernels import disk_cache
 
-OTHERS = ("fold", "partition", "product", "reduce", "scan", "selection", "sort")
+OTHERS = ("fold", "partition", "product", "reduce", "runs", "scan", "selection", "sort")
 """The cases of loops that are not elementwise, or how their names begin."""
 Output = pytest.CaptureFixture[str]
 
