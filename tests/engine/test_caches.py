@@ -86,12 +86,17 @@ def test_a_call_is_planned_once(plans, kernels, call):
     assert (plans.calls, kernels.calls) == first
 
 
-def test_a_fixed_call_keeps_its_plan_in_all_semantics_until_plans_are_cleared(plans):
-    """In a `lazy` block it is recorded."""
+def fixed_sum() -> execute.FixedCall:
+    """Return the calls that add an int to int64."""
     int64 = np.dtype("int64")
     builder = ExpressionBuilder()
     total = builder.call("add", (builder.array(int64), builder.number(int64)), int64, "{x} + {y}")
-    call = execute.FixedCall(operation.FixedOperation("test", builder.build([total], [int64])))
+    return execute.FixedCall(operation.FixedOperation("test", builder.build([total], [int64])))
+
+
+def test_a_fixed_call_keeps_its_plan_in_all_semantics_until_plans_are_cleared(plans):
+    """In a `lazy` block it is recorded."""
+    call = fixed_sum()
     x, out = ta.arange(3), ta.zeros(3, dtype="int64")
     plans.calls = 0
     for number, semantics in enumerate(("array-api", "numpy", "array-api")):
@@ -106,6 +111,29 @@ def test_a_fixed_call_keeps_its_plan_in_all_semantics_until_plans_are_cleared(pl
     with ta.lazy():
         call.run([x + 10, 1], out)
     assert out.tolist() == [11, 12, 13]
+
+
+def test_a_fixed_call_keeps_no_plan_that_is_evicted_while_it_runs(plans, monkeypatch):
+    """As another thread may do."""
+    run_fixed = execute.run_fixed
+
+    def run_and_evict(*arguments: Any) -> None:
+        run_fixed(*arguments)
+        caches.PLANS._age()
+
+    monkeypatch.setattr(execute, "run_fixed", run_and_evict)
+    call, x, out = fixed_sum(), ta.arange(3), ta.zeros(3, dtype="int64")
+    for number in range(3):
+        call.run([x, number], out)
+        assert out.tolist() == [number, number + 1, number + 2]
+
+
+def test_a_fixed_call_keeps_nothing_where_no_plan_is_made():
+    """The device of an explanation records calls, and the plans of these semantics are empty before and after."""
+    x, rows = ta.asarray([1.0, 2.0, 3.0]), ta.asarray([2, 0])
+    caches.PLANS.clear()
+    explained = ta.explain(lambda x, rows: x[rows] + x[rows], x, rows, arch=90)
+    assert len(explained.launches) == 3
 
 
 def test_numbers_of_one_class_share_a_plan(plans):

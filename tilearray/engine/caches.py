@@ -109,6 +109,22 @@ def leaves(tree: Nested) -> Iterator[Any]:
             yield branch
 
 
+def leaf_at(tree: Nested | None, path: tuple[Hashable, ...]) -> Any:
+    """Return the value at the end of a path through nested dictionaries, or None.
+
+    Examples
+    --------
+    >>> leaf_at({"a": {"b": 1}}, ("a", "b")), leaf_at({}, ("a", "b"))
+    (1, None)
+    """
+    found: Any = tree
+    for key in path:
+        if found is None:
+            return None
+        found = found.get(key)
+    return found
+
+
 class PlanTree:
     """Nested dictionaries with a common bound on their leaves. Each semantics owns one root.
 
@@ -125,12 +141,7 @@ class PlanTree:
 
     def find_old(self, root: Nested, path: tuple[Hashable, ...]) -> Any:
         """Return the leaf at `path` of the old generation, or None."""
-        found: Any = self._old.get(id(root))
-        for key in path:
-            if found is None:
-                return None
-            found = found.get(key)
-        return found
+        return leaf_at(self._old.get(id(root)), path)
 
     def keep(self, root: Nested, path: tuple[Hashable, ...], leaf: Any) -> None:
         """Put `leaf` at `path`. If the young generation is full, age it first."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tilearray.engine.caches import PLANS, Nested, TwoGenerations
+from tilearray.engine.caches import PLANS, Nested, TwoGenerations, leaf_at
 from tilearray.engine.call import Careful
 from tilearray.engine.context import STATE, plans_of
 from tilearray.engine.expression import Expression
@@ -106,26 +106,25 @@ class FixedCall:
     until `PLANS` is cleared.
     """
 
-    __slots__ = ("_call", "_epoch", "_operation")
+    __slots__ = ("_known", "_operation")
 
     def __init__(self, operation: FixedOperation) -> None:
         self._operation = operation
-        self._call: Any = None
-        self._epoch = 0
+        self._known: tuple[int, Any] = (-1, None)  # the epoch of the plans, and the call: one object, read once
 
     def run(self, operands: Sequence[ArrayBase | int | float], out: Any) -> None:
         """Run the operation as `run_fixed` does."""
-        state = STATE.get()
-        if self._call is not None and state.recording is None and self._epoch == PLANS.epoch:
-            self._call(state.stream, out, *operands)
+        state, (epoch, call) = STATE.get(), self._known
+        if epoch == PLANS.epoch and state.recording is None:
+            call(state.stream, out, *operands)
             return
         epoch = PLANS.epoch
         run_fixed(self._operation, operands, out)
         if state.recording is None:
-            plan: Any = plans_of(state.semantics)
-            for key in (self._operation.into, out._signature, *_keys_of(self._operation, operands)):
-                plan = plan and plan.get(key)
-            self._call, self._epoch = plan and plan.call, epoch  # None on a device that records calls
+            path = (self._operation.into, out._signature, *_keys_of(self._operation, operands))
+            plan = leaf_at(plans_of(state.semantics), path)
+            if plan is not None:  # a device that records calls makes none; another thread may have evicted it
+                self._known = epoch, plan.call
 
 
 def _keys_of(operation: FixedOperation, operands: Sequence[ArrayBase | int | float]) -> list[Key]:
