@@ -55,6 +55,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _garbage_of_earlier_files() -> None:
+    """Keep full collections from walking over what earlier files left: caches, compiled kernels, imported modules."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Let all objects be collected when the process ends: Triton reports those that are not."""
     gc.unfreeze()

@@ -67,7 +67,6 @@ def test_semantics_that_came_from_a_pickle_are_gone_with_their_plans():
     first = derived()
     work(first)
     held = len(caches.PLANS)
-    gc.freeze()  # all that other tests left need not be collected forty times
     gone: list[weakref.ref[ta.Semantics]] = []
     for make in (lambda: pickle.loads(pickle.dumps(first)), derived):
         for _ in range(20):
