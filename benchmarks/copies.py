@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from benchmarks import tables, timing
+from benchmarks import tables
 from benchmarks.selection import Library, agrees, libraries, line, markdown
 
 SIZES = {"full": 1, "small": 16}
@@ -98,18 +98,12 @@ def measured(
     x, rate = made(torch, row, size), copy()
     nbytes = 2 * x.nbytes
     wanted = x.permute(row.axes).contiguous()
-    results: dict[str, Any] = {}
-    for library in found:
-        try:
-            view, run = VIEWS[library.name](library.module, library.adopt(x), row.axes), copying(library, row)
-            if not agrees(torch, library, run(view), wanted):
-                results[library.name] = {"status": "mismatch"}
-                continue
-            spent = timing.kernel_timing(clock, partial(run, view), timing.EFFORTS[size])
-        except Exception as error:  # any error of a library; the run continues, and the report contains the error
-            results[library.name] = tables.failed(error)
-            continue
-        results[library.name] = tables.rated(spent, nbytes, rate)
+
+    def checked(library: Library) -> Any:
+        view, run = VIEWS[library.name](library.module, library.adopt(x), row.axes), copying(library, row)
+        return partial(run, view) if agrees(torch, library, run(view), wanted) else tables.MISMATCH
+
+    results = tables.results_of(clock, found, checked, size, partial(tables.rated, nbytes=nbytes, rate=rate))
     return {"name": row.name, "bytes": nbytes, "copy_gb_per_s": rate, "results": results}
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
     sys.path.append(str(ROOT / "backend"))
 
-from benchmarks import tables, timing  # noqa: E402
+from benchmarks import tables  # noqa: E402
 from benchmarks.selection import markdown as markdown_of_rates  # noqa: E402
 
 SIZES = {"full": 16384, "small": 256}
@@ -176,24 +177,20 @@ def measured(
     torch.manual_seed(7)
     count = SIZES[size]
     x = torch.randn((count, count), device="cuda").to(torch.bfloat16)
-    rate, results, ours = copy(), dict[str, Any](), None
-    for library in found:
-        try:
-            torch.compiler.reset()
-            call = library.call(row, x)
-            got = call()
-            if library.name == "tilearray":
-                ours, fits = got[0], same_as_host(library.module, row, x, got)
-            else:
-                fits = ours is None or close(torch, ours, got[0])
-            if not fits:
-                results[library.name] = {"status": "mismatch"}
-                continue
-            spent = timing.kernel_timing(clock, call, timing.EFFORTS[size])
-        except Exception as error:  # any error of a library; the run continues, and the report contains the error
-            results[library.name] = tables.failed(error)
-            continue
-        results[library.name] = tables.rated(spent, row.nbytes * count * count, rate)
+    nbytes, rate, ours = row.nbytes * count * count, copy(), None
+
+    def checked(library: Library) -> Any:
+        nonlocal ours
+        torch.compiler.reset()
+        call = library.call(row, x)
+        got = call()
+        if library.name == "tilearray":
+            ours, fits = got[0], same_as_host(library.module, row, x, got)
+        else:
+            fits = ours is None or close(torch, ours, got[0])
+        return call if fits else tables.MISMATCH
+
+    results = tables.results_of(clock, found, checked, size, partial(tables.rated, nbytes=nbytes, rate=rate))
     return {"name": row.name, "copy_gb_per_s": rate, "results": results}
 
 

@@ -13,9 +13,10 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from benchmarks import report, tables, timing
+from benchmarks import report, tables
 from benchmarks.selection import Library, libraries
 
 SIDES = {"full": 4096, "small": 64}
@@ -84,22 +85,17 @@ def measured(torch: Any, clock: Any, row: Row, found: Sequence[Library], size: s
         exact = (exact.to(torch.int64) + 128) % 256 - 128
     kind = torch.float32 if "float8" in row.dtype else arrays["a"].dtype
     summed = arrays["a"].shape[-1]
-    results: dict[str, Any] = {}
-    for library in found:
-        try:
-            own = {name: library.adopt(x) for name, x in arrays.items()} | {"scaled": scaled(torch, library.name)}
-            result = eval(row.text, own)
-            given = result if library.name == "torch" else torch.from_dlpack(result)
-            if not torch.equal(given, exact.to(kind)):
-                results[library.name] = {"status": "mismatch"}
-                continue
-            spent = timing.kernel_timing(clock, lambda own=own: eval(row.text, own), timing.EFFORTS[size])
-        except Exception as error:  # any error of a library; the run continues, and the report contains the error
-            results[library.name] = tables.failed(error)
-            continue
-        flops = 2 * exact.numel() * summed / spent.seconds
-        results[library.name] = {"status": "ok", **spent.as_dict(), "tflops": flops / 1e12}
-    return {"name": row.name, "results": results}
+
+    def checked(library: Library) -> Any:
+        own = {name: library.adopt(x) for name, x in arrays.items()} | {"scaled": scaled(torch, library.name)}
+        result = eval(row.text, own)
+        given = result if library.name == "torch" else torch.from_dlpack(result)
+        return partial(eval, row.text, own) if torch.equal(given, exact.to(kind)) else tables.MISMATCH
+
+    def figures(spent: Any) -> dict[str, float]:
+        return {"tflops": 2 * exact.numel() * summed / spent.seconds / 1e12}
+
+    return {"name": row.name, "results": tables.results_of(clock, found, checked, size, figures)}
 
 
 def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
     sys.path.append(str(ROOT / "backend"))
 
-from benchmarks import tables, timing  # noqa: E402
+from benchmarks import tables  # noqa: E402
 
 SIZES = {"full": 2**28, "small": 2**12}
 PART = 1000
@@ -167,22 +168,16 @@ def same_ends(library: Library, row: Row, drawn: Any, state: dict[str, Any]) -> 
 def measured(torch: Any, clock: Any, row: Row, found: Sequence[Library], size: str) -> dict[str, Any]:
     """Check and time a row with every library."""
     count = SIZES[size]
-    results: dict[str, Any] = {}
-    for library in found:
+
+    def checked(library: Library) -> Any:
         if getattr(row, library.name) is None:
-            results[library.name] = {"status": "absent", "why": "no such draw"}
-            continue
-        try:
-            if not agrees(torch, library, row, count):
-                results[library.name] = {"status": "mismatch"}
-                continue
-            spent = timing.kernel_timing(clock, lambda run=library.run: run(row, count), timing.EFFORTS[size])
-        except Exception as error:  # any error of a library; the run continues, and the report contains the error
-            results[library.name] = tables.failed(error)
-            continue
-        rate = count * itemsize(row) / spent.seconds / 1e9
-        results[library.name] = {"status": "ok", **spent.as_dict(), "gb_per_s": rate}
-    return {"name": row.name, "results": results}
+            return {"status": "absent", "why": "no such draw"}
+        return partial(library.run, row, count) if agrees(torch, library, row, count) else tables.MISMATCH
+
+    def figures(spent: Any) -> dict[str, float]:
+        return {"gb_per_s": count * itemsize(row) / spent.seconds / 1e9}
+
+    return {"name": row.name, "results": tables.results_of(clock, found, checked, size, figures)}
 
 
 def itemsize(row: Row) -> int:

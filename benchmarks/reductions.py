@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
     sys.path.append(str(ROOT / "backend"))
 
-from benchmarks import report, tables, timing  # noqa: E402
+from benchmarks import report, tables  # noqa: E402
 
 SHAPES = {
     "full": {"a": (16384, 16384), "odd": (16383, 16385), "p": (64, 128, 64, 512)},
@@ -194,20 +194,15 @@ def measured(
     if row.function in AS_LARGE:
         nbytes += of_torch(torch, x[:1, :1] if x.ndim > 1 else x[:1], row).element_size() * x.numel()
     rate = copy()
-    results: dict[str, Any] = {}
-    for library in found:
-        try:
-            own = library.adopt(x)
-            result = library.run(own, row)
-            if library.name == "tilearray" and not agrees(torch, library, result, x, row):
-                results[library.name] = {"status": "mismatch"}
-                continue
-            del result
-            spent = timing.kernel_timing(clock, partial(library.run, own, row), timing.EFFORTS[size])
-        except Exception as error:  # any error of a library; the run continues, and the report contains the error
-            results[library.name] = tables.failed(error)
-            continue
-        results[library.name] = tables.rated(spent, nbytes, rate)
+
+    def checked(library: Library) -> Any:
+        own = library.adopt(x)
+        result = library.run(own, row)
+        if library.name == "tilearray" and not agrees(torch, library, result, x, row):
+            return tables.MISMATCH
+        return partial(library.run, own, row)
+
+    results = tables.results_of(clock, found, checked, size, partial(tables.rated, nbytes=nbytes, rate=rate))
     return {"name": row.name, "bytes": nbytes, "copy_gb_per_s": rate, "results": results}
 
 

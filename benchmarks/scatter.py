@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from benchmarks import tables, timing
+from benchmarks import tables
 from benchmarks.selection import Library, agrees, libraries, line, markdown
 
 SIZES = {"full": 2**25, "small": 2**12}
@@ -147,27 +147,19 @@ def measured(
 ) -> dict[str, Any]:
     """Check and time a row with every library that has the call."""
     nbytes, rate, calls = bytes_of(row, made(torch, row, SIZES[size])), copy(), CALLS[row.call]
-    results: dict[str, Any] = {}
-    for library in found:
+
+    def checked(library: Library) -> Any:
         run = calls.get(library.name)
         if run is None:
-            results[library.name] = {"status": "not there"}
-            continue
-        try:
-            own = {name: library.adopt(x) for name, x in made(torch, row, SIZES[size]).items()}
-            if library.name != "torch":
-                wanted = calls["torch"](torch, made(torch, row, SIZES[size]))
-                if not agrees(torch, library, run(library.module, own), wanted):
-                    results[library.name] = {"status": "mismatch"}
-                    continue
-                del wanted
-            spent = timing.kernel_timing(
-                clock, lambda run=run, library=library, own=own: run(library.module, own), timing.EFFORTS[size]
-            )
-        except Exception as error:  # any error of a library; the run continues, and the report contains the error
-            results[library.name] = tables.failed(error)
-            continue
-        results[library.name] = tables.rated(spent, nbytes, rate)
+            return {"status": "not there"}
+        own = {name: library.adopt(x) for name, x in made(torch, row, SIZES[size]).items()}
+        if library.name != "torch":
+            wanted = calls["torch"](torch, made(torch, row, SIZES[size]))
+            if not agrees(torch, library, run(library.module, own), wanted):
+                return tables.MISMATCH
+        return partial(run, library.module, own)
+
+    results = tables.results_of(clock, found, checked, size, partial(tables.rated, nbytes=nbytes, rate=rate))
     return {"name": row.name, "bytes": nbytes, "copy_gb_per_s": rate, "results": results}
 
 

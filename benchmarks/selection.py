@@ -14,6 +14,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
     sys.path.append(str(ROOT / "backend"))
 
-from benchmarks import report, tables, timing  # noqa: E402
+from benchmarks import report, tables  # noqa: E402
 
 SIZES = {"full": 16384, "small": 128}
 
@@ -154,22 +155,18 @@ def measured(
     """Check and time a row with every library."""
     nbytes = bytes_of(row, made(torch, row, SIZES[size]))
     rate = copy()
-    results: dict[str, Any] = {}
-    for library in found:
-        try:
-            if library.name != "torch":
-                theirs = Library("torch", torch, lambda x: x).run(row, made(torch, row, SIZES[size]))
-                own = {name: library.adopt(x) for name, x in made(torch, row, SIZES[size]).items()}
-                if not agrees(torch, library, library.run(row, own), theirs):
-                    results[library.name] = {"status": "mismatch"}
-                    continue
-                del theirs
-            own = {name: library.adopt(x) for name, x in made(torch, row, SIZES[size]).items()}
-            spent = timing.kernel_timing(clock, lambda run=library.run, own=own: run(row, own), timing.EFFORTS[size])
-        except Exception as error:  # any error of a library; the run continues, and the report contains the error
-            results[library.name] = tables.failed(error)
-            continue
-        results[library.name] = tables.rated(spent, nbytes, rate)
+
+    def given(library: Library) -> dict[str, Any]:
+        return {name: library.adopt(x) for name, x in made(torch, row, SIZES[size]).items()}
+
+    def checked(library: Library) -> Any:
+        if library.name != "torch":
+            theirs = Library("torch", torch, lambda x: x).run(row, made(torch, row, SIZES[size]))
+            if not agrees(torch, library, library.run(row, given(library)), theirs):
+                return tables.MISMATCH
+        return partial(library.run, row, given(library))
+
+    results = tables.results_of(clock, found, checked, size, partial(tables.rated, nbytes=nbytes, rate=rate))
     return {"name": row.name, "bytes": nbytes, "copy_gb_per_s": rate, "results": results}
 
 

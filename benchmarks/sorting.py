@@ -15,6 +15,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
     sys.path.append(str(ROOT / "backend"))
 
-from benchmarks import tables, timing  # noqa: E402
+from benchmarks import tables  # noqa: E402
 
 MANY = 100_000_000
 SMALL = 5000
@@ -145,25 +146,20 @@ def measured(torch: Any, clock: Any, row: Row, found: Sequence[Library], size: s
     """Check and time a row with every library."""
     x = data(torch, row, size)
     wanted = eval(row.torch, {"lib": torch, "x": x})
-    results: dict[str, Any] = {}
-    for library in found:
+
+    def checked(library: Library) -> Any:
         text = getattr(row, library.name)
         if text is None:
-            results[library.name] = {"status": "absent", "why": "no such call"}
-            continue
+            return {"status": "absent", "why": "no such call"}
         given = library.given(x)
-        try:
-            if not same(torch, eval(text, given), wanted):
-                results[library.name] = {"status": "mismatch"}
-                continue
-            code = compile(text, row.name, "eval")
-            spent = timing.kernel_timing(clock, lambda code=code, given=given: eval(code, given), timing.EFFORTS[size])
-        except Exception as error:  # any error of a library; the run continues, and the report contains the error
-            results[library.name] = tables.failed(error)
-            continue
-        rate = prod(x.shape) / spent.seconds / 1e9
-        results[library.name] = {"status": "ok", **spent.as_dict(), "elements_per_ns": rate}
-    return {"name": row.name, "results": results}
+        if not same(torch, eval(text, given), wanted):
+            return tables.MISMATCH
+        return partial(eval, compile(text, row.name, "eval"), given)
+
+    def figures(spent: Any) -> dict[str, float]:
+        return {"elements_per_ns": prod(x.shape) / spent.seconds / 1e9}
+
+    return {"name": row.name, "results": tables.results_of(clock, found, checked, size, figures)}
 
 
 def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:

@@ -17,6 +17,8 @@ from benchmarks import report, timing
 
 RESULTS = Path(__file__).resolve().parent / "results"
 NAMES = ("tilearray", "torch", "cupy")
+MISMATCH = {"status": "mismatch"}
+"""The result of a library that computes something else."""
 
 
 class Benchmark(NamedTuple):
@@ -95,15 +97,44 @@ def copy_rate(torch: Any, clock: Any, shape: Any, size: str) -> Callable[[], flo
     return rate
 
 
+def results_of(
+    clock: Any,
+    found: Sequence[Any],
+    checked: Callable[[Any], Callable[[], Any] | dict[str, Any]],
+    size: str,
+    figures: Callable[[timing.Timing], dict[str, float]],
+) -> dict[str, dict[str, Any]]:
+    """Check each library, time it if its result is right, and return the results by name.
+
+    Parameters
+    ----------
+    checked : callable
+        ``checked(library)`` returns the function that is timed, or the result of a library that is not, as `MISMATCH`.
+        The arrays that it compares are free before the function is timed.
+    figures : callable
+        ``figures(timing)`` returns what a result has besides the times.
+    """
+    results: dict[str, Any] = {}
+    for library in found:
+        try:
+            call = checked(library)
+            timed = None if isinstance(call, dict) else timing.kernel_timing(clock, call, timing.EFFORTS[size])
+        except Exception as error:  # any error of a library; the run continues, and the report contains the error
+            results[library.name] = failed(error)
+            continue
+        results[library.name] = call if timed is None else {"status": "ok", **timed.as_dict(), **figures(timed)}
+    return results
+
+
 def failed(error: Exception) -> dict[str, Any]:
     """Return the result of a library that raised an error."""
     return {"status": "error", "why": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
 
 
-def rated(spent: timing.Timing, nbytes: float, rate: float) -> dict[str, Any]:
-    """Return the result of a library that moved bytes, beside the GB/s of a copy."""
+def rated(spent: timing.Timing, nbytes: float, rate: float) -> dict[str, float]:
+    """Return the rate of a library that moved bytes, and the fraction of the GB/s of a copy."""
     gigabytes = nbytes / spent.seconds / 1e9
-    return {"status": "ok", **spent.as_dict(), "gb_per_s": gigabytes, "of_copy": gigabytes / rate}
+    return {"gb_per_s": gigabytes, "of_copy": gigabytes / rate}
 
 
 def host_row(clock: Any, name: str, calls: Iterable[tuple[str, str, dict[str, Any]]], size: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from benchmarks import tables, timing
+from benchmarks import tables
 from benchmarks.selection import Library, agrees, libraries, line, markdown
 
 SIZES = {"full": 16384, "small": 256}
@@ -106,26 +106,21 @@ def measured(
 ) -> dict[str, Any]:
     """Check and time a row with every library that has the call."""
     x, rate, calls = made(torch, row, SIZES[size]), copy(), CALLS[row.call]
-    results: dict[str, Any] = {}
-    for library in found:
+    nbytes = bytes_of(row, x)
+
+    def checked(library: Library) -> Any:
         run = calls.get(library.name)
         if run is None:
-            results[library.name] = {"status": "not there"}
-            continue
+            return {"status": "not there"}
         own = library.adopt(x)
-        try:
-            if library.name != "torch":
-                wanted = calls["torch"](torch, x, row.tile)
-                if not agrees(torch, library, run(library.module, own, row.tile), wanted):
-                    results[library.name] = {"status": "mismatch"}
-                    continue
-                del wanted
-            spent = timing.kernel_timing(clock, partial(run, library.module, own, row.tile), timing.EFFORTS[size])
-        except Exception as error:  # any error of a library; the run continues, and the report contains the error
-            results[library.name] = tables.failed(error)
-            continue
-        results[library.name] = tables.rated(spent, bytes_of(row, x), rate)
-    return {"name": row.name, "bytes": bytes_of(row, x), "copy_gb_per_s": rate, "results": results}
+        if library.name != "torch":
+            wanted = calls["torch"](torch, x, row.tile)
+            if not agrees(torch, library, run(library.module, own, row.tile), wanted):
+                return tables.MISMATCH
+        return partial(run, library.module, own, row.tile)
+
+    results = tables.results_of(clock, found, checked, size, partial(tables.rated, nbytes=nbytes, rate=rate))
+    return {"name": row.name, "bytes": nbytes, "copy_gb_per_s": rate, "results": results}
 
 
 def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from benchmarks import report, tables, timing
+from benchmarks import report, tables
 from benchmarks.selection import Library, libraries
 
 SIZES = {"full": 1, "small": 256}
@@ -86,22 +87,15 @@ def measured(torch: Any, clock: Any, row: Row, found: Sequence[Library], size: s
     x = made(torch, row, size)
     exact = eval(row.checked or row.text, {"lib": torch, "x": x})
     scale = exact.abs().max()
-    results: dict[str, Any] = {}
-    for library in found:
-        try:
-            names = {"lib": library.module, "x": library.adopt(x)}
-            result = eval(row.text, names)
-            given = result if library.name == "torch" else torch.from_dlpack(result)
-            if given.shape != exact.shape or not bool(((given - exact).abs().max() <= NEAR * scale).item()):
-                results[library.name] = {"status": "mismatch"}
-                continue
-            del given, result
-            spent = timing.kernel_timing(clock, lambda names=names: eval(row.text, names), timing.EFFORTS[size])
-        except Exception as error:  # any error of a library; the run continues, and the report contains the error
-            results[library.name] = tables.failed(error)
-            continue
-        results[library.name] = {"status": "ok", **spent.as_dict()}
-    return {"name": row.name, "results": results}
+
+    def checked(library: Library) -> Any:
+        names = {"lib": library.module, "x": library.adopt(x)}
+        result = eval(row.text, names)
+        given = result if library.name == "torch" else torch.from_dlpack(result)
+        is_near = given.shape == exact.shape and bool(((given - exact).abs().max() <= NEAR * scale).item())
+        return partial(eval, row.text, names) if is_near else tables.MISMATCH
+
+    return {"name": row.name, "results": tables.results_of(clock, found, checked, size, lambda _: {})}
 
 
 def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:

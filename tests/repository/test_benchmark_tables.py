@@ -140,6 +140,34 @@ def test_programs_on_the_host_are_measured_and_recorded(tmp_path, capsys, status
     assert capsys.readouterr().err == "benchmarks.programs: there is no device cuda:77\n"
 
 
+def test_libraries_are_timed_if_their_results_are_right(monkeypatch):
+    timed: list[Any] = []
+
+    def kernel_timing(clock: Any, call: Any, effort: timing.Effort) -> timing.Timing:
+        timed.append((clock, call(), effort))
+        return timing.Timing.of([0.5], 3)
+
+    def checked(library: Any) -> Any:
+        if library.name == "raises":
+            raise ValueError("no\nmore")
+        known = {"right": lambda: 7, "wrong": tables.MISMATCH, "lacks it": {"status": "not there"}}
+        return known[library.name]
+
+    monkeypatch.setattr(timing, "kernel_timing", kernel_timing)
+    found = [SimpleNamespace(name=name) for name in ("wrong", "raises", "lacks it", "right")]
+    results = tables.results_of("clock", found, checked, "small", lambda spent: tables.rated(spent, 1e9, 4.0))
+    assert timed == [("clock", 7, timing.EFFORTS["small"])]
+    assert results == {
+        "wrong": {"status": "mismatch"},
+        "raises": {"status": "error", "why": "ValueError: no"},
+        "lacks it": {"status": "not there"},
+        "right": {
+            "status": "ok", "seconds": 0.5, "best": 0.5, "worst": 0.5, "batches": 1, "calls": 3,
+            "gb_per_s": 2.0, "of_copy": 0.5,
+        },
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("status", ["mismatch", "error"])
 def test_a_wrong_result_is_status_1(torch, tmp_path, status):
     assert tables.run(made(status), ["--out", str(tmp_path)]) == 1
