@@ -36,6 +36,7 @@ from tilearray.geometry.shapes import as_int, as_ints
 from tilearray.ops.arithmetic import choose
 from tilearray.ops.execute import execute, fill
 from tilearray.ops.moves import assign
+from tilearray.ops.reduction import call_row
 
 FEW = 2**20
 """The elements of which a triangle counts the places of elements on a GPU: one launch, and no mask.
@@ -134,10 +135,8 @@ def _kept(function: str, dtype: np.dtype) -> FixedOperation:
     diagonal = builder.call("subtract", (column, row), int32, "{x} - {y}")
     name, sign = ("less_equal", "<=") if function == "tril" else ("greater_equal", ">=")
     is_kept = builder.call(name, (diagonal, k), dtypes.bool_, f"{{x}} {sign} {{y}}")
-    is_complex = dtypes.info(dtype).kind == "complex"
     zero = builder.cast(builder.constant(False, dtypes.bool_), dtypes.bool_, dtype)
-    where = "complex_where({x}, {y}, {z})" if is_complex else "tl.where({x}, {y}, {z})"
-    found = builder.call("where", (is_kept, element, zero), dtype, where)
+    found = call_row(builder, choose, is_kept, element, zero, dtype=dtype)
     return FixedOperation(function, builder.build([found], [dtype]))
 
 

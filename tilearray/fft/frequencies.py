@@ -24,6 +24,8 @@ from tilearray.functions.arguments import as_array
 from tilearray.functions.conversion import astype
 from tilearray.functions.joining import roll
 from tilearray.geometry.shapes import as_int, normalize_axes
+from tilearray.ops.arithmetic import choose, multiply, subtract
+from tilearray.ops.reduction import call_row
 
 
 def fftfreq(n: int, /, d: float = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
@@ -95,10 +97,10 @@ def _frequencies(dtype: np.dtype) -> FixedOperation:
     builder, integer, double = ExpressionBuilder(), dtypes.int64, dtypes.float64
     positive, size, factor = builder.number(integer), builder.number(integer), builder.number(double)
     place = builder.node("index")
-    below = builder.call("subtract", (place, size), integer, "{x} - {y}")
+    below = call_row(builder, subtract, place, size, dtype=integer)
     is_positive = builder.call("less", (place, positive), dtypes.bool_, "{x} < {y}")
-    place = builder.call("where", (is_positive, place, below), integer, "tl.where({x}, {y}, {z})")
-    found = builder.call("multiply", (builder.cast(place, integer, double), factor), double, "{x} * {y}")
+    place = call_row(builder, choose, is_positive, place, below, dtype=integer)
+    found = call_row(builder, multiply, builder.cast(place, integer, double), factor, dtype=double)
     return FixedOperation("fft.fftfreq", builder.build([builder.cast(found, double, dtype)], [dtype]))
 
 

@@ -23,6 +23,7 @@ from tilearray.geometry.layout import Layout
 from tilearray.geometry.shapes import broadcast_shapes, normalize_axis
 from tilearray.ops.arithmetic import multiply, subtract
 from tilearray.ops.promotion_methods import opmath
+from tilearray.ops.reduction import call_row
 from tilearray.ops.row import NUMERIC
 
 
@@ -157,7 +158,7 @@ def _are_dense(dtype: np.dtype, *arrays: ArrayBase) -> bool:
 @cache
 def _crossed(dtype: np.dtype, wide: np.dtype) -> FixedOperation:
     """Return the operation that multiplies dense vectors of three elements, of which it gets the memory."""
-    builder, integer, kind = ExpressionBuilder(), dtypes.int64, dtypes.info(wide).kind
+    builder, integer = ExpressionBuilder(), dtypes.int64
     memories = builder.memory(dtype), builder.memory(dtype)
     place = builder.node("index")
     turn = builder.call("remainder", (place, builder.constant(3, integer)), integer, "{x} % {y}")
@@ -167,9 +168,8 @@ def _crossed(dtype: np.dtype, wide: np.dtype) -> FixedOperation:
         builder.cast(builder.node("gather", memory, where), dtype, wide)
         for memory, where in zip(memories * 2, (after, before, before, after))
     ]
-    texts = [each.triton.get(kind, each.triton["any"]) for each in (multiply, subtract)]
-    products = [builder.call("multiply", pair, wide, texts[0]) for pair in ((a, b), (c, d))]
-    found = builder.call("subtract", tuple(products), wide, texts[1])
+    products = [call_row(builder, multiply, *pair, dtype=wide) for pair in ((a, b), (c, d))]
+    found = call_row(builder, subtract, *products, dtype=wide)
     return FixedOperation("cross", builder.build([builder.cast(found, wide, dtype)], [dtype]))
 
 

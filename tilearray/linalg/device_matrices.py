@@ -30,11 +30,12 @@ from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.manipulation import broadcast_to, diagonal, expand_dims, new_like, reshape, squeeze
 from tilearray.functions.reductions import all, any, count_nonzero, max, min, prod, sum
 from tilearray.functions.searching import where
-from tilearray.ops.arithmetic import abs
+from tilearray.ops.arithmetic import abs, choose, negative
 from tilearray.ops.elementary import log
 from tilearray.ops.execute import store
 from tilearray.ops.number_parts import conj, isfinite, isnan, sign
 from tilearray.ops.promotion_methods import COMPLEX_OF, REAL_PART, opmath
+from tilearray.ops.reduction import call_row
 
 _INT32: Final = dtypes.int32
 
@@ -369,10 +370,8 @@ def _exchanged(dtype: np.dtype, pivot: np.dtype) -> FixedOperation:
     builder = ExpressionBuilder()
     element, *rows = builder.array(dtype), builder.array(pivot), builder.array(pivot)
     moved = builder.call("not_equal", tuple(rows), dtypes.bool_, "{x} != {y}")
-    is_complex = dtype in REAL_PART
-    opposite = builder.call("negative", (element,), dtype, "complex_negative({x})" if is_complex else "{x} * -1.0")
-    where = "complex_where({x}, {y}, {z})" if is_complex else "tl.where({x}, {y}, {z})"
-    found = builder.call("where", (moved, opposite, element), dtype, where)
+    opposite = call_row(builder, negative, element, dtype=dtype)
+    found = call_row(builder, choose, moved, opposite, element, dtype=dtype)
     return FixedOperation("det", builder.build([found], [dtype]))
 
 
