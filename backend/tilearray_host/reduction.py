@@ -173,11 +173,12 @@ def _larger_halves() -> Combine:
 
 NOWHERE = np.iinfo(np.int64).max
 _ADD = _by_ufunc(np.add, lambda dtype: {"f": -0.0, "c": complex(-0.0, -0.0)}.get(dtype.kind, 0), "biu")
+_MULTIPLY = _multiply()
 COMBINE: dict[str, Combine] = {
     "add": _ADD,
-    "multiply": _multiply(),
+    "multiply": _MULTIPLY,
     "add_in_any_order": _ADD._replace(in_any_order="biufc"),
-    "multiply_in_any_order": _multiply()._replace(in_any_order="biufc"),
+    "multiply_in_any_order": _MULTIPLY._replace(in_any_order="biufc"),
     "maximum": _extremes(np.maximum, _lowest),
     "minimum": _extremes(np.minimum, _highest),
     "maximum_number": _extremes(np.fmax, lambda _: math.nan),
@@ -228,8 +229,13 @@ class Reduce(NamedTuple):
     @property
     def ufunc(self) -> np.ufunc | None:
         """The ufunc that combines two values alone; None if it takes more."""
-        combine, by_parts = self.combine, self.combine.whole is np.multiply and self.dtypes[0].kind == "c"
-        return None if combine.whole in EXTREMES or by_parts else combine.whole
+        whole = self.combine.whole
+        return None if whole in EXTREMES or self.is_complex_product else whole
+
+    @property
+    def is_complex_product(self) -> bool:
+        """Whether it multiplies complex numbers, which it does by parts."""
+        return self.combine.whole is np.multiply and self.dtypes[0].kind == "c"
 
     @property
     def groups(self) -> list[list[int]]:
@@ -242,8 +248,7 @@ class Reduce(NamedTuple):
     @property
     def start(self) -> Arrays | None:
         """What a lane combines with its first value, where that has an influence: ``1 * inf`` is ``inf + nan * 1j``."""
-        is_complex_product = self.combine is COMBINE["multiply"] and self.dtypes[0].kind == "c"
-        return [np.ones((), self.dtypes[0])] if is_complex_product else None
+        return [np.ones((), self.dtypes[0])] if self.is_complex_product else None
 
 
 class Runs(NamedTuple):

@@ -98,6 +98,17 @@ def test_float32_is_added_in_float32() -> None:
     assert ta.mean(x, dtype="float64", order="any").item() == 2.0**127
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(1,), (2,), (1, 2), (2, 1), (2, 2), (3, 1, 2)])
+def test_complex_products_start_with_one(shape: tuple[int, ...], dtype: str) -> None:
+    """As in the fixed order: ``1 * (inf + 1j)`` is ``inf + nan * 1j``, and its square is NaN."""
+    x = ta.asarray(np.full(shape, complex(math.inf, 1), dtype), device="cpu")
+    for axis in (None, *range(len(shape))):
+        found, expected = (ta.prod(x, axis=axis, order=order) for order in ("any", "fixed"))
+        for part in (ta.real, ta.imag):
+            assert np.array_equal(ta.to_numpy(part(found)), ta.to_numpy(part(expected)), equal_nan=True), axis
+
+
 @pytest.mark.parametrize("size", [5, 100, 100_000])
 @pytest.mark.parametrize(("dtype", "least", "most"), [("float32", 1e-44, 1e38), ("float64", 1e-320, 1e308)])
 def test_norms_neither_overflow_nor_underflow(size: int, dtype: str, least: float, most: float) -> None:
