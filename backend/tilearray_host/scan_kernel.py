@@ -118,16 +118,7 @@ class ScanKernel:
             short = spare.pop()  # no other thread has it until it comes back
         except IndexError:
             short = ShortScan(*which)
-        values: dict[int, Array] = {}
-        for place in self.before:
-            if isinstance(self.steps[place], int):
-                values[place] = x
-            elif place == self.value:
-                self._into(place, values, short.values)
-            else:
-                values[place] = self._computed(place, values, x.shape, np.empty)
-        if self.value in values:
-            short.values[...] = values[self.value]
+        values = self._values(x, short.values, np.empty)
         self.scan.short(short)
         self._store(out, values, short.values, np.empty)
         spare.append(short)
@@ -161,7 +152,8 @@ class ScanKernel:
 
     def _at_once(self, out: Array, x: Array, block: Array | None) -> Array:
         """Scan some whole blocks, which are the fourth axis; return what the blocks are combined to up to the last."""
-        values, found = self._values(x, _in_segments)
+        found = _in_segments(x.shape, self.scan.dtype)
+        values = self._values(x, found, _in_segments)
         totals = self.scan.joined(found, 2, self.scan.chunks(found, None), None)[-1]
         totals = self.scan.joined(found, 3, totals.copy(), block)
         self._store(out, values, found, _in_segments)
@@ -180,24 +172,29 @@ class ScanKernel:
 
     def _chunks(self, out: Array, x: Array, last: Array | None, before: tuple[Array | None, ...], along: bool) -> Array:
         """Scan some chunks, and return what their last elements became in the segment."""
-        values, found = self._values(x, _along if along else np.empty)
+        empty: Empty = _along if along else np.empty
+        found = empty(x.shape, self.scan.dtype)
+        values = self._values(x, found, empty)
         last = self.scan.chunks(found, last)
         for total in before:
             if total is not None:
                 self.scan.into(total, found)
-        self._store(out, values, found, _along if along else np.empty)
+        self._store(out, values, found, empty)
         return last
 
-    def _values(self, x: Array, empty: Empty) -> tuple[dict[int, Array], Array]:
-        """Return what the nodes before the scan give, and the values to scan, in memory of their own."""
+    def _values(self, x: Array, found: Array, empty: Empty) -> dict[int, Array]:
+        """Compute the nodes before the scan, and write the values to scan to `found`; return what the nodes give."""
         values: dict[int, Array] = {}
         for place in self.before:
-            values[place] = x if isinstance(self.steps[place], int) else self._computed(place, values, x.shape, empty)
-        found = values[self.value]
-        if found is x:
-            found = empty(x.shape, x.dtype)
-            found[...] = x
-        return values, found
+            if isinstance(self.steps[place], int):
+                values[place] = x
+            elif place == self.value:
+                self._into(place, values, found)
+            else:
+                values[place] = self._computed(place, values, x.shape, empty)
+        if self.value in values:
+            found[...] = values[self.value]
+        return values
 
     def _store(self, out: Array, values: dict[int, Array], found: Array, empty: Empty) -> None:
         """Compute the nodes after the scan, and store the result."""
