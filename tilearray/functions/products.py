@@ -185,15 +185,10 @@ def vecdot(x1: A | HostData, x2: A | HostData, /, *, axis: int = -1, order: Summ
             f"vecdot: expected equal sizes along axis {place}, got shapes {shapes[0]} and {shapes[1]}; "
             f"write ta.broadcast_to for a vector of one element"
         )
-    if shapes[0] == shapes[1]:
-        return reduce_arrays("vecdot", (x1, x2), (len(shapes[0]) + place,), dtype, False, order, words)
-    shape = broadcast_shapes(*shapes, function="vecdot")
-    return _dot(broadcast_to(x1, shape), broadcast_to(x2, shape), len(shape) + place, dtype, order)
-
-
-def _dot(x1: A, x2: A, axis: int, dtype: np.dtype, order: SummationOrder = "fixed") -> A:
-    """The sum of conj(x1) * x2 of arrays of one shape, in one reduction."""
-    return reduce_arrays("vecdot", (x1, x2), (axis,), dtype, False, order)
+    if shapes[0] != shapes[1]:
+        shape = broadcast_shapes(*shapes, function="vecdot")
+        x1, x2, words = broadcast_to(x1, shape), broadcast_to(x2, shape), None  # a plan takes the views
+    return reduce_arrays("vecdot", (x1, x2), (x1.ndim + place,), dtype, False, order, words)
 
 
 def matvec(x1: A | HostData, x2: A | HostData, /) -> A:
@@ -322,7 +317,7 @@ def vdot(a: A | HostData, b: A | HostData, /) -> A:
             f"vdot: expected arrays of equally many elements, got shapes {a.shape} and {b.shape}; "
             f"write ta.vecdot, which broadcasts"
         )
-    return _dot(reshape(a, -1), reshape(b, -1), 0, dtype)
+    return reduce_arrays("vecdot", (reshape(a, -1), reshape(b, -1)), (0,), dtype, False)
 
 
 def tensordot(x1: A | HostData, x2: A | HostData, /, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> A:

@@ -195,20 +195,15 @@ def reduce_arrays(
     first = arrays[0]
     if not math.prod([first.shape[axis] for axis in axes]):
         return _of_nothing(function, first, axes, dtype, keepdims, ())
-    operation = reduction_of(function, dtype, axes, keepdims, order)
+    return run_arrays(reduction_of(function, dtype, axes, keepdims, order), arrays, words)
+
+
+def run_arrays(operation: Reduction, arrays: Sequence[A], words: Words | None) -> A:
+    """Run an operation of arrays without numbers. `again` or `again_of_arrays` finds the plan under the words."""
     keys: list[Key] = [x._signature for x in arrays]
     found = run(operation, keys, arrays, None, refuse)
     if words is not None:
         _remember(words, arrays, operation, keys)
-    return found
-
-
-def run_rows(operation: Reduction, x: A, words: Words | None) -> A:
-    """Run an operation that goes over the rows of an array several times. `again` finds the plan under the words."""
-    keys: list[Key] = [x._signature]
-    found = run(operation, keys, (x,), None, refuse)
-    if words is not None:
-        _remember(words, (x,), operation, keys)
     return found
 
 

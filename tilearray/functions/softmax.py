@@ -20,7 +20,7 @@ from tilearray.engine.signature import HostData
 from tilearray.functions.arguments import as_array, check_kind
 from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import new_like, squeeze
-from tilearray.functions.reduce import Words, again, reduce, reduce_arrays, run_rows
+from tilearray.functions.reduce import Words, again, reduce, reduce_arrays, run_arrays
 from tilearray.functions.reductions import Axis, reduced_axes
 from tilearray.geometry.reduction import is_held
 from tilearray.geometry.shapes import reduced_shape
@@ -152,7 +152,7 @@ def _in_one_launch(
     held = backend.holds_rows and is_held(x._signature.layout, axes, x.dtype.itemsize, backend.most_members)
     if not held and device.functions is None:
         return None
-    return run_rows(_formulas().row_function_of(function, x.dtype, axes, keepdims, order), x, words)
+    return run_arrays(_formulas().row_function_of(function, x.dtype, axes, keepdims, order), (x,), words)
 
 
 def _formulas() -> Any:
