@@ -12,6 +12,7 @@ from support.threads import in_threads
 from support.trees import bits
 
 import tilearray as ta
+from tilearray.arrays.fusion.tracing import MOST_PARTS
 from tilearray.engine.caches import KERNELS
 from tilearray.errors import FusionError, OperandError, WriteError
 from tilearray_host.device import HostDevice
@@ -604,6 +605,20 @@ def test_every_second_element_of_some_parts_is_not_written():
     )
     with pytest.raises(FusionError, match=re.escape(message)):
         f(floats(6))
+
+
+def test_an_argument_is_written_in_any_number_of_parts():
+    """The limit of parts is for those of new arrays, and for writes that split earlier ones."""
+
+    def f(x):
+        for row in range(2 * MOST_PARTS):
+            x[row] *= row
+            x[row] += 1
+
+    fused, plain = floats(2 * MOST_PARTS, 3), floats(2 * MOST_PARTS, 3)
+    ta.fuse(f)(fused)
+    f(plain)
+    same(fused, plain)
 
 
 def test_arrays_that_are_joined_of_parts_are_those_of_the_function():

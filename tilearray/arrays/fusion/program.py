@@ -193,7 +193,7 @@ class Program:
         return self._sources + len(self._new) - 1
 
     def _home(self, value: Value) -> Leaf:
-        """Return the new array in which a reduction is stored."""
+        """Return the new array in which a reduction, or an array that is joined, is stored."""
         found = self._apart.get(value)
         if found is None:
             place = self._allocated(value.layout, value.dtype)

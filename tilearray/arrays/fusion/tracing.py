@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 MOST_PARTS = 64
-"""The most values of parts of an array that the function writes."""
+"""The most values of parts that a write may split, or that a new array of the function keeps beside another one."""
 
 
 class Write(NamedTuple):
@@ -111,7 +111,7 @@ def buffer_of(x: ArrayBase) -> TracedBuffer:
     return cast(TracedBuffer, x._buffer)
 
 
-def is_joined(x: ArrayBase) -> bool:
+def _is_joined(x: ArrayBase) -> bool:
     """Whether an array that the function makes has elements of several parts that were written one by one."""
     buffer = buffer_of(x)
     is_alone = buffer.place >= 0 or len(buffer.writes) < 2
@@ -379,7 +379,7 @@ class Trace:
         buffer, signature = buffer_of(x), x._signature
         layout = signature.layout
         made_here = buffer.place < 0
-        if is_joined(x):
+        if _is_joined(x):
             return _read_joined(buffer, x, function)
         for target, value in buffer.writes:
             if _same_view(x, target):
@@ -399,7 +399,7 @@ class Trace:
         kept: list[Write] = []
         for write in () if is_whole else buffer.writes:
             parts = [write] if not _touch(x, write.target) else _outside(write, x, len(self.steps))
-            if parts is None or len(kept) > MOST_PARTS:
+            if parts is None or ((made_here or len(parts) > 1) and len(kept) > MOST_PARTS):
                 raise FusionError(
                     f"fuse: {function} writes a part of an array of which the function computes another part; write "
                     f"ta.where, or write the parts in two fused functions"
