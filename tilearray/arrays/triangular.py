@@ -21,9 +21,8 @@ from tilearray.arrays.array import Array
 from tilearray.arrays.fills import empty, numpy_makes
 from tilearray.arrays.uninitialised import dtype_or_default, uninitialised
 from tilearray.dtypes import DTypeLike
-from tilearray.engine.context import STATE
 from tilearray.engine.devices import CPU, Device, DeviceLike, as_device, common_device
-from tilearray.engine.execute import run_fixed
+from tilearray.engine.execute import is_recorded, run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import HostData, dense_signature, over
@@ -37,6 +36,7 @@ from tilearray.ops.arithmetic import choose
 from tilearray.ops.execute import execute, fill
 from tilearray.ops.moves import assign
 from tilearray.ops.reduction import call_row
+from tilearray.ops.row import ANY
 
 FEW = 2**20
 """The elements of which a triangle counts the places of elements on a GPU: one launch, and no mask.
@@ -116,11 +116,9 @@ def _triangle(x: Array | HostData, k: Any, function: str) -> Array:
 def _counts_places(x: Array) -> bool:
     """Return whether the elements are few and dense, on a GPU, and neither recorded nor followed."""
     device, layout = x._signature.device, x._signature.layout
-    if layout.size > FEW or not layout.contiguous:
+    if layout.size > FEW or not layout.contiguous or is_recorded(device):
         return False
-    if device.recorder is not None or STATE.get().recording is not None or device.backend.on_host:
-        return False
-    return dtypes.info(x.dtype).kind in ("bool", "int", "uint", "float", "complex")
+    return not device.backend.on_host and dtypes.info(x.dtype).kind in ANY
 
 
 @cache

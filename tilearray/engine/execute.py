@@ -10,6 +10,7 @@ import numpy as np
 from tilearray.engine.caches import PLANS, Nested, TwoGenerations, leaf_at
 from tilearray.engine.call import Careful
 from tilearray.engine.context import STATE, plans_of
+from tilearray.engine.devices import Device
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import FixedOperation, OperandType, Operation, expression_of, typed_scalar
 from tilearray.engine.plan import Key, Plan, make_plan, types_of
@@ -79,6 +80,11 @@ def recorder_of(keys: Sequence[Key], out: ArrayBase | None) -> Recorder | None:
         if found is None or key.device.depth > found.depth:
             found = key.device
     return None if found is None else found.recorder
+
+
+def is_recorded(device: Device) -> bool:
+    """Return whether calls on a device are recorded now: by the device, or in a `lazy` block."""
+    return device.recorder is not None or STATE.get().recording is not None
 
 
 def _keep_by_class(

@@ -21,7 +21,7 @@ from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.common_dtype import common_dtype_of
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import CPU, common_device
-from tilearray.engine.execute import run_fixed
+from tilearray.engine.execute import is_recorded, run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import ArrayBase, HostData, Signature, empty_array, over
@@ -34,6 +34,7 @@ from tilearray.geometry.layout import Layout
 from tilearray.geometry.shapes import as_int, normalize_axis, without_axis
 from tilearray.ops.execute import check_target, store
 from tilearray.ops.moves import convert
+from tilearray.ops.row import ANY
 from tilearray.promotion.storing import Casting, allows_cast
 
 FEW = 2**20
@@ -416,9 +417,7 @@ def _rolled(x: A, shifts: Sequence[int]) -> A:
 def _computes_places(x: ArrayBase) -> bool:
     """Return whether kernels compute places on the device of an array, and nobody follows or records it."""
     device = x._signature.device
-    if device.recorder is not None or STATE.get().recording is not None or not device.backend.computes_places:
-        return False
-    return dtypes.info(x.dtype).kind in ("bool", "int", "uint", "float", "complex")
+    return not is_recorded(device) and device.backend.computes_places and dtypes.info(x.dtype).kind in ANY
 
 
 @lru_cache(256)

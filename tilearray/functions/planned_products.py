@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
-from tilearray.engine.execute import run
+from tilearray.engine.execute import is_recorded, run
 from tilearray.engine.operation import Operation
 from tilearray.engine.plan import Key
 from tilearray.engine.signature import Signature
@@ -75,13 +75,11 @@ def remember(words: Words, operands: Sequence[Any], made: Made | None, product: 
 
     Nothing is kept if an operand was copied, the result is no such view, or the call was recorded.
     """
-    state = STATE.get()
-    recorded = state.recording is not None or any(x._signature.device.recorder is not None for x in operands)
-    if made is None or recorded:
+    if made is None or any(is_recorded(x._signature.device) for x in operands):
         return
     pairs = [*[(operands[place], view) for place, view in zip(made.places, made.arrays)], (product, result)]
     if all(x._buffer is y._buffer and x._offset == y._offset for x, y in pairs):
-        key = (words, state.semantics.key, *[x._signature for x in operands])
+        key = (words, STATE.get().semantics.key, *[x._signature for x in operands])
         views: list[Key] = [view._signature for view in made.arrays]
         _KNOWN.put(key, _Planned(made.operation, views, made.places, result._signature))
 

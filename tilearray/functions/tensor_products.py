@@ -9,8 +9,7 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.array_type import A
-from tilearray.engine.context import STATE
-from tilearray.engine.execute import run_fixed
+from tilearray.engine.execute import is_recorded, run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import ArrayBase, HostData
@@ -148,7 +147,7 @@ def cross_along(function: str, x1: A | HostData, x2: A | HostData, axisa: Any, a
 def _are_dense(dtype: np.dtype, *arrays: ArrayBase) -> bool:
     """Return whether arrays of a float or complex dtype lie in C order on a GPU, and nobody follows or records them."""
     device = arrays[0]._signature.device
-    if device.recorder is not None or STATE.get().recording is not None or not device.backend.computes_places:
+    if is_recorded(device) or not device.backend.computes_places:
         return False
     if dtypes.info(dtype).kind not in ("float", "complex") or not arrays[0].size:
         return False
