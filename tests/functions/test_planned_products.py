@@ -98,6 +98,19 @@ def test_a_product_is_planned_once(gpu, multiplications, name):
     assert len({id(each._buffer) for each in results}) == 4
 
 
+@pytest.mark.parametrize("name", ["inner", "vectors", "row", "row by matrix", "column", "whole"])
+def test_complex_operands_are_conjugated_once_in_a_call(gpu, monkeypatch, name):
+    """The conjugate is a copy, so the product is not remembered."""
+    found: list[Any] = []
+    conj = device_products.conj
+    monkeypatch.setattr(device_products, "conj", lambda x: found.append(x) or conj(x))
+    monkeypatch.setattr(planned_products, "_KNOWN", TwoGenerations(64))
+    x, y = (ta.ones((4, 4), dtype="complex64", device=gpu) for _ in range(2))
+    for number in (1, 2):
+        CALLS[name](ta, x, y)
+        assert len(found) <= number
+
+
 @pytest.mark.parametrize("subscripts", ["ij->j", "ij->", "ii->", "ij"])
 def test_a_sum_over_axes_of_one_operand_is_planned_once(gpu, monkeypatch, subscripts):
     found: list[str] = []

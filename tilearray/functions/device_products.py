@@ -169,6 +169,8 @@ def in_one(function: str, x1: A, x2: A, dtype: np.dtype) -> Made | None:
     rows, depth, columns = *x1.shape[-2:], x2.shape[-1]
     if min(rows, columns) > 1 or not 0 < prod(stacks) * rows * depth * columns < LARGE:
         return None
+    if dtypes.info((x1 if rows >= columns else x2).dtype).kind == "complex":  # its conjugate is a copy
+        return None
     return Made(reduction_of("vecdot", dtype, (len(stacks) + 2,), False), *_in_rows(x1, x2))
 
 
