@@ -39,9 +39,9 @@ from tilearray.ops.reduction import call_row
 from tilearray.ops.row import ANY
 
 FEW = 2**20
-"""The elements of which a triangle counts the places of elements on a GPU: one launch, and no mask.
+"""The most elements of a triangle on a GPU that one launch writes, without a mask: it computes their places.
 
-More elements take the memory's time with a mask, and positions would take longer than that.
+With more elements a launch with a mask takes the time of the memory, and computing places takes longer.
 """
 
 

@@ -128,7 +128,7 @@ def leaf_at(tree: Nested | None, path: tuple[Hashable, ...]) -> Any:
 class PlanTree:
     """Nested dictionaries with a common bound on their leaves. Each semantics owns one root.
 
-    `epoch` counts the calls of `clear`: who keeps a leaf elsewhere drops it when the epoch changes.
+    `epoch` counts the calls of `clear`: code that keeps a leaf elsewhere drops it when the epoch changes.
     """
 
     def __init__(self, capacity: int) -> None:

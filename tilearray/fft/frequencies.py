@@ -86,14 +86,14 @@ def _rounded(frequencies: np.ndarray, dtype: np.dtype) -> Array:
 
 
 def _on_device(count: int, positive: int, size: int, step: float, dtype: np.dtype, device: Device) -> Array:
-    """Return so many frequencies, of which `positive` are not below 0, without a copy from the host."""
+    """Return `count` frequencies, the first `positive` of them not below 0, without a copy from the host."""
     out = new_array(Array, dense_signature((count,), dtype, device, "fft.fftfreq"))
     return run_fixed(_frequencies(dtype), [positive, size, 1.0 / (size * step)], out)
 
 
 @cache
 def _frequencies(dtype: np.dtype) -> FixedOperation:
-    """Return the operation that multiplies places by a number; from a place on they are less by a size."""
+    """Return the operation that multiplies places by a number; from one place on it subtracts a size first."""
     builder, integer, double = ExpressionBuilder(), dtypes.int64, dtypes.float64
     positive, size, factor = builder.number(integer), builder.number(integer), builder.number(double)
     place = builder.node("index")

@@ -48,7 +48,7 @@ class Term(NamedTuple):
 def einsum(subscripts: str, operands: Sequence[Any], dtype: np.dtype, words: Words | None = None) -> Any:
     """Return the sum of products that subscripts describe, in memory of its own.
 
-    One pair, or the sum over axes of one operand, is remembered under `words`.
+    The product of one pair, or the sum over axes of one operand, is remembered under `words`.
 
     The pairs are taken in the order of `order_of`. Of more than two operands, narrow floats are computed as float32.
 

@@ -38,7 +38,7 @@ from tilearray.ops.row import ANY
 from tilearray.promotion.storing import Casting, allows_cast
 
 FEW = 2**20
-"""The elements of which a roll on a GPU is one launch: more take the memory's time, and places would take longer."""
+"""The most elements that a roll on a GPU gathers in one launch: to compute more places takes longer than to copy."""
 
 # --- joining -------------------------------------------------------------------------------------------------------
 

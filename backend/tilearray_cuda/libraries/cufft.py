@@ -35,7 +35,7 @@ _FORWARD, _INVERSE = -1, 1
 
 
 class _Plan:
-    """A plan of the library, and what it was given last: each gift takes a call.
+    """A plan of the library, and the stream and workspace that it has: to set each of them takes a call.
 
     Attributes
     ----------
