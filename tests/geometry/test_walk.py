@@ -116,3 +116,13 @@ def test_elements_outside_of_a_view_are_all_others():
             found += bool(keys)
     assert found > 200
     assert elements_outside(Layout.of((4, 6)), Layout((12,), (2,)), 0, 0) is None
+
+
+def test_elements_outside_of_a_view_that_takes_none_are_not_found():
+    assert elements_outside(Layout((4,), (6,)), Layout((4, 2), (6, 1)), 0, 4) is None  # a column beside two others
+    assert elements_outside(Layout.of(()), Layout.of((3,)), 0, 5) is None
+    assert elements_outside(Layout((1, 3), (12, 1)), Layout.of((4,)), 6, 32) is None
+
+
+def test_elements_outside_of_a_view_of_repeated_elements_are_not_found():
+    assert elements_outside(Layout((2, 4), (0, 1)), Layout.of((2, 1)), 0, 0) is None

@@ -106,8 +106,8 @@ def walk_of_view(base: Layout, view: Layout, shift: int) -> Walk | None:
 def elements_outside(base: Layout, view: Layout, first: int, other: int) -> list[tuple[slice, ...]] | None:
     """Return keys of disjoint parts of an array that together have its elements which a view of its memory has not.
 
-    The result is None if the elements of both are no slice of the array along each axis. `first` and `other` count the
-    elements of the memory before those of the array and of the view.
+    The result is None if both have no elements in common, or if those are not a slice of the array along each axis.
+    `first` and `other` count the elements of the memory before those of the array and of the view.
 
     Examples
     --------
@@ -123,12 +123,12 @@ def elements_outside(base: Layout, view: Layout, first: int, other: int) -> list
         return None
     found: list[tuple[slice, ...]] = []
     before: list[slice] = []
-    for axis, (first, step, count) in enumerate(taken):
-        last, size = first + (count - 1) * step, base.shape[axis]
-        rest = [slice(0, first, 1), slice(last + 1, size, 1), *[slice(first + k, last, step) for k in range(1, step)]]
+    for axis, (start, step, count) in enumerate(taken):
+        last, size = start + (count - 1) * step, base.shape[axis]
+        rest = [slice(0, start, 1), slice(last + 1, size, 1), *[slice(start + k, last, step) for k in range(1, step)]]
         after = [slice(0, each, 1) for each in base.shape[axis + 1 :]]
         found += [(*before, each, *after) for each in rest if each.start < each.stop]
-        before.append(slice(first, last + 1, step))
+        before.append(slice(start, last + 1, step))
     return found
 
 
@@ -153,14 +153,16 @@ def _slices_of(base: Layout, view: Layout, shift: int) -> list[tuple[int, int, i
 def _common_slices(base: Layout, view: Layout, first: int, other: int) -> list[tuple[int, int, int]] | None:
     """Return the same for the elements that an array and a view of its memory have in common."""
     strides = base.strides, tuple([abs(stride) for stride in view.strides])
-    boxes = None if base.low else boxes_of((base.shape, view.shape), strides, (first, other + view.low))
-    if boxes is None:
+    if base.low or base.overlaps_itself:
         return None
-    taken: list[tuple[int, int, int]] = []
-    for size, stride in zip(base.shape, base.strides):
-        (start, end), (begin, last) = boxes[stride] if size > 1 else ((0, 1), (0, 1))
-        taken.append((max(start, begin) - start, 1, min(end, last) - max(start, begin)))
-    return taken if all(count > 0 for _, _, count in taken) else None
+    boxes = boxes_of((base.shape, view.shape), strides, (first, other + view.low)) or {}
+    taken = {
+        stride: (max(start, begin) - start, 1, min(end, last) - max(start, begin))
+        for stride, ((start, end), (begin, last)) in boxes.items()
+    }
+    if not taken or any(count <= 0 for _, _, count in taken.values()):
+        return None
+    return [taken[stride] if size > 1 else (0, 1, 1) for size, stride in zip(base.shape, base.strides)]
 
 
 def _index_at(base: Layout, distance: int) -> Ints | None:
