@@ -65,6 +65,13 @@ ELEMENTS = (
 SCANNED = tuple(ELEMENTS[place] for place in (0, 1, 2, 9, 15, 16, 17))
 COMBINED = tuple(ELEMENTS[place] for place in (0, 1, 2, 15, 16, 17))
 DTYPES = ("float32", "float64")
+
+
+def _logsumexp(x: Any, axis: Any) -> Any:
+    largest = np.max(x, axis=axis, keepdims=True)
+    return np.log(np.sum(np.exp(x - largest), axis=axis)) + np.squeeze(largest, axis=axis)
+
+
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "sum": (lambda ta, x, axis, order: ta.sum(x, axis, order=order), np.sum),
     "var": (lambda ta, x, axis, order: ta.var(x, axis, order=order), np.var),
@@ -72,20 +79,14 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "prod": (lambda ta, x, axis, order: ta.prod(x, axis, order=order), np.prod),
     "vector_norm": (
         lambda ta, x, axis, order: ta.linalg.vector_norm(x, axis=axis, order=order),
-        lambda x, axis: np.linalg.vector_norm(x, axis=axis),
+        np.linalg.vector_norm,
     ),
     "vecdot": (
         lambda ta, x, axis, order: ta.vecdot(x, x, axis=-x.ndim if axis in (0, None) else -1, order=order),
         lambda x, axis: np.vecdot(x, x, axis=-x.ndim if axis in (0, None) else -1),
     ),
-    "logsumexp": (
-        lambda ta, x, axis, order: ta.logsumexp(x, axis, order=order),
-        lambda x, axis: _logsumexp(x, axis),
-    ),
-    "cumulative_sum": (
-        lambda ta, x, axis, order: ta.cumulative_sum(x, axis, order=order),
-        lambda x, axis: np.cumulative_sum(x, axis=axis),
-    ),
+    "logsumexp": (lambda ta, x, axis, order: ta.logsumexp(x, axis, order=order), _logsumexp),
+    "cumulative_sum": (lambda ta, x, axis, order: ta.cumulative_sum(x, axis, order=order), np.cumulative_sum),
 }
 TABLES = {
     "sums": ("sum", "var"),
@@ -97,11 +98,6 @@ CASTS = (
     ("float64", "int16"), ("float64", "uint8"), ("float64", "uint16"), ("float64", "uint32"), ("float32", "int32"),
 )  # fmt: skip
 SIZES = (100_000, 1_000_000)
-
-
-def _logsumexp(x: Any, axis: Any) -> Any:
-    largest = np.max(x, axis=axis, keepdims=True)
-    return np.log(np.sum(np.exp(x - largest), axis=axis)) + np.squeeze(largest, axis=axis)
 
 
 def best_in_turns(calls: dict[str, Call], seconds: float) -> dict[str, float]:
