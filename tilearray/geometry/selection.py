@@ -3,9 +3,8 @@
 A selection keeps the elements for which a condition holds, one after the other. A launch finds them, which takes a bit
 for each element, and counts them in each segment, and before each chunk of it. A second one adds the counts before each
 segment, and a third one stores the elements of each chunk from there on. So elements keep their order, on any number of
-programs. Axes are neither
-sorted nor reversed; neighbours that every operand walks as one are merged. The loop is that of a scan over all axes:
-its chunks have `lanes` elements, its segments some chunks.
+programs. Axes are neither sorted nor reversed; neighbours that every operand walks as one are merged. The loop is that
+of a scan over all axes: its chunks have `lanes` elements, its segments some chunks.
 
 >>> loop = make_selection((1000, 3000), [(0, 0)], [(3000, 1), (3000, 1)])
 >>> loop.shape, loop.strides, loop.lanes, loop.segments

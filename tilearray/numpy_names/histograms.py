@@ -2,9 +2,8 @@
 
 The edges of bins are NumPy's, and an element is in the bin whose edges it lies between, by comparison; the last edge
 belongs to the last bin. On a GPU a binary search finds the bins of all elements; of many equal bins, a guess that its
-neighbours correct. If there are few bins, each program
-counts by itself, and then adds its counts to those of the others. Weights of floats are summed in float64, in the order
-of the elements.
+neighbours correct. If there are few bins, each program counts by itself, and then adds its counts to those of the
+others. Weights of floats are summed in float64, in the order of the elements.
 """
 
 from __future__ import annotations
@@ -53,9 +52,10 @@ from tilearray.ops.arithmetic import add, bitwise_and, choose, divide, greater, 
 from tilearray.ops.row import REAL
 from tilearray.promotion.scalars import classify
 
-MOST_BINS, BINS = 8192, 2048
-"""Up to how many bins each program counts in its own memory first, and for how many integers it does before it is known
-how many there are. Beyond, each element is an atomic."""
+MOST_BINS = 8192
+"""The most bins that each program counts in its own memory first. Of more bins, each element is an atomic."""
+BINS = 2048
+"""The bins of a launch that counts before the largest integer is known, and the least of any launch."""
 COMPARED_BINS = 2048
 """The most bins in which elements are found without a guess."""
 

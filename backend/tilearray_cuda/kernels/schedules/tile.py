@@ -65,16 +65,15 @@ WHOLE: dict[int, dict[int, Tile]] = {
     8: {32: Tile(32, 64, 16), 64: Tile(64, 64, 16), 128: Tile(128, 64, 16)},
 }
 """Tiles of all rows, by itemsize and rows, for copies of arrays whose rows fill only smaller tiles, which read short
-pieces; transposed, tiles of all columns, which others than 2 and 4 bytes do not need. On an H100 transposed matrices of
-float32 of 20, 36, 100, 130 and 200 columns are copied at 0.91, 0.89, 0.88, 0.90 and 0.87 of a copy's rate so, and at
-0.67, 0.62, 0.63, 0.64 and 0.79 in tiles that they fill; of 36 columns of bfloat16 at 0.84 and 0.47, and of float64 at
-0.94 and 0.79. Bytes, and words beside merged columns, have such tiles if both extents are multiples of 4: others are
-read one by one, as fast in small tiles."""
+pieces. Transposed, they are tiles of all columns, which only elements of 2 and 4 bytes need. On an H100 transposed
+matrices of float32 of 20, 36, 100, 130 and 200 columns are copied at 0.91, 0.89, 0.88, 0.90 and 0.87 of a copy's rate
+so, and at 0.67, 0.62, 0.63, 0.64 and 0.79 in tiles that they fill; of 36 columns of bfloat16 at 0.84 and 0.47, and of
+float64 at 0.94 and 0.79. Bytes, and words beside merged columns, have such tiles if both extents are multiples of 4:
+others are read one by one, as fast in small tiles."""
 FULL = 64
 """The least rows of a tile that reads long pieces; half as many columns do."""
-
-
 SECTOR_WORDS = SECTOR // WORD
+"""The words of a sector."""
 
 
 class TileFacts(NamedTuple):
@@ -268,8 +267,8 @@ def _whole_tile(tiles: Mapping[int, Tile], whole: Ints, tile: Tile, fits: Ints) 
     if rows:
         tile = tiles[rows]
     elif columns:
-        turned = tiles[columns]
-        tile = Tile(turned.columns, turned.rows, turned.warps)
+        transposed = tiles[columns]
+        tile = Tile(transposed.columns, transposed.rows, transposed.warps)
     return tile, rows or fits[0], columns or fits[1]
 
 
