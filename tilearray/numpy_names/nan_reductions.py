@@ -298,7 +298,8 @@ def cumsum(
 ) -> Array:
     """Return the sums of all elements up to each one; without an axis of all elements, as one axis.
 
-    `cumulative_sum` is the array API standard's name, which needs an axis unless the array is 1-d. `order` is its own.
+    `cumulative_sum` is the array API standard's name, which needs an axis unless the array is 1-d. `order` is that
+    of `cumulative_sum`.
 
     Examples
     --------
@@ -319,6 +320,8 @@ def cumprod(
     order: SummationOrder = "fixed",
 ) -> Array:
     """Return the products of all elements up to each one; without an axis of all elements, as one axis.
+
+    `order` is that of `cumulative_prod`.
 
     Examples
     --------
