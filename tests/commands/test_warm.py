@@ -10,15 +10,13 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 from support.cubins import kernel_of
+from support.kernels import ELEMENTWISE
 from support.recorder import Recorder
 
 import tilearray as ta
 from tilearray.commands.cache import warm
-from tilearray.geometry.loop import LayoutCase
 from tilearray_cuda.kernels import disk_cache
 
-OTHERS = ("fold", "partition", "product", "reduce", "runs", "scan", "selection", "sort")
-"""The cases of loops that are not elementwise, or how their names begin."""
 Output = pytest.CaptureFixture[str]
 
 
@@ -89,8 +87,7 @@ def test_layouts_reach_every_case_and_each_adds_kernels():
         }
         for layout in warm.LAYOUTS
     }
-    elementwise = {case.value for case in LayoutCase if not case.value.startswith(OTHERS)}
-    assert set.union(*cases.values()) == elementwise - {"empty"}
+    assert set.union(*cases.values()) == ELEMENTWISE - {"empty"}
     everything = set(select("add", layouts="all").jobs)
     for layout in warm.LAYOUTS:
         others = " ".join(name for name in warm.LAYOUTS if name != layout)

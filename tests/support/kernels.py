@@ -16,7 +16,7 @@ from support.oracles.rules import RULES
 from tilearray import ops
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import expression_of
-from tilearray.geometry.loop import Loop, make_loop
+from tilearray.geometry.loop import LayoutCase, Loop, make_loop
 from tilearray.ops import moves
 from tilearray.promotion.scalars import classify
 from tilearray.promotion.systems import SEMANTICS
@@ -31,6 +31,13 @@ from tilearray_cuda.kernels.spec import KernelSpec, make_spec
 needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is made for Linux only")
 
 Strides = tuple[int, ...]
+
+ELEMENTWISE = {
+    case.value
+    for case in LayoutCase
+    if not case.value.startswith(("fold", "partition", "product", "reduce", "runs", "scan", "selection", "sort"))
+}
+"""The cases of loops of elementwise operations: all but those of other operations, whose names begin so."""
 
 
 # --- from an op to its source ---------------------------------------------------------------------------------------
