@@ -181,3 +181,28 @@ def _distinct_words() -> None:
     for host in (np.array([3, 2**64 - 1, 3, 0, 2**63], "uint64"), np.array(7, "uint64")):
         found = ta.unique_values(ta.asarray(host, device=emulated_device()))
         np.testing.assert_array_equal(ta.to_numpy(found), np.unique(host))
+
+
+def test_a_sweep_compiles_only_what_it_launches(process):
+    process.pool.submit(_compiled_by_a_sweep).result()
+
+
+def _compiled_by_a_sweep() -> None:
+    """Counts of all digits, and a pass: no counts of blocks, and no scan of these."""
+    from unittest import mock
+
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+    from tilearray.engine import caches
+
+    device = emulated_device()
+    host = np.random.default_rng(8).permutation(5011).astype("int32")  # no other test sorts rows of this length
+    x = ta.asarray(host, device=device)
+    caches.KERNELS.clear()
+    with mock.patch.object(device.backend, "compile", wraps=device.backend.compile) as compiling:
+        found = ta.sort(x)
+    kinds = {"digits", "histograms", "rank", "scan"}
+    made = [node[0] for call in compiling.call_args_list for node in call.args[0].nodes if node[0] in kinds]
+    assert made == ["histograms", "rank"]
+    np.testing.assert_array_equal(ta.to_numpy(found), np.sort(host))

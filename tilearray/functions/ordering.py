@@ -388,14 +388,17 @@ class _Pass:
     def __init__(self, operation: Placing, given: Signature, dtype: np.dtype | None, form: str, is_swept: bool) -> None:
         (rows, extent), device = given.layout.shape, given.device
         places, by_block = end_dtype(extent), has_few_blocks(rows, extent)
-        counting = _counting(given.dtype, by_block, form)
         moving = operation(given.dtype, places, _found_from(by_block, is_swept), form)
         self._counts = signature_of(Layout.of((rows, DIGITS * blocks_of(rows, extent))), _INT32, device)
         self._memory = signature_of(Layout((rows, extent), (0, 0)), places, device)
         self._result = signature_of(Layout.of((rows, extent)), dtype or given.dtype, device)
-        self._count = _planned(counting, [given, *_numbers(counting)], self._counts)
-        scanning = scan_of("sort", "add", places, 1, False)
-        self._scan = None if by_block else _planned(scanning, [self._counts], None)
+        self._count: Any = None  # a plan compiles its kernels, so a sweep has no plan to count blocks, nor to scan
+        self._scan: Any = None
+        if not is_swept:
+            counting = _counting(given.dtype, by_block, form)
+            self._count = _planned(counting, [given, *_numbers(counting)], self._counts)
+        if not (is_swept or by_block):
+            self._scan = _planned(scan_of("sort", "add", places, 1, False), [self._counts], None)
         memory = [self._memory] * (1 + is_swept)
         self._move = _planned(moving, [given, *_numbers(moving), *memory], self._result)
 
