@@ -1,7 +1,7 @@
 """Distinct elements and membership on a device that sorts by expressions.
 
 Many integers that are near each other are marked by bits, one for each that may occur. Many others of at most 32 bits
-are sorted by all bits but the lowest ones, of which each run of equal upper bits then makes a set. All others are
+are sorted by their upper bits only. Each run of equal upper bits then makes a set of its lowest bits. All others are
 sorted, and compared with the ones before them. The number of those that differ is the size of the results, so a
 call waits for the device once. Complex numbers are in NumPy's order: those without NaN first, by real parts and then by
 imaginary ones.
@@ -73,7 +73,7 @@ SET_BITS = 32
 REMAINDERS = 4093
 """A prime number near the size of a sample."""
 WASTED = 8
-"""A result is copied if it leaves more than such a part of its memory empty."""
+"""A result is copied if more than one part in so many of its memory is empty."""
 
 
 class Distinct(NamedTuple):
@@ -157,9 +157,11 @@ def _integers_in_runs(flat: Any, sample: Sample) -> Any:
     size, dtype, turned = flat.size, flat.dtype, turned_by(flat.dtype, False)
     if not IN_RUNS <= size < MOST_SWEPT or min(turned.bits, sample.bits) > SET_BITS:
         return None
+    if _has_long_run(sample.first >> sample.first.dtype.type(RUN_BITS), size):
+        return None
     row = reshape(flat, (1, size))
     turned = turned if turned.bits <= SET_BITS else narrowed(row, turned, sample.middle)
-    if turned.bits > SET_BITS or _has_long_run(sample.first >> sample.first.dtype.type(RUN_BITS), size):
+    if turned.bits > SET_BITS:
         return None
     base = min(turned.base, (1 << key_bits(dtype)) - (1 << turned.bits))  # so that all runs begin at integers
     first, runs = integer_of(base, dtype), 1 << max(turned.bits - RUN_BITS, 0)
@@ -178,9 +180,10 @@ def _integers_in_runs(flat: Any, sample: Sample) -> Any:
 
 
 def _has_long_run(upper: np.ndarray, size: int) -> bool:
-    """Whether so many elements of a sample have the same upper bits that a run of all is too long, most probably.
+    """Whether a run is most probably too long, since too many elements of a sample have the same upper bits.
 
-    Elements are counted by remainders, since few others have the same one: there are as many as elements of a sample.
+    Upper bits are counted by their remainders: there are nearly as many remainders as elements of a sample, so few
+    different upper bits have the same one.
 
     >>> _has_long_run(np.repeat(7, 4096), 1 << 24), _has_long_run(np.arange(4096) << 4, 1 << 24)
     (True, False)
