@@ -58,8 +58,8 @@ def function_text(
     signature: str, lines: Iterator[str], outputs: int, inputs: int, items: int, addresses: int = 0
 ) -> str:
     """Return a Triton function that calls assembly for all elements of a thread. The last inputs may be addresses."""
-    given = ["r"] * (inputs * items) + ["l"] * (addresses * items)
-    constraints = ",".join(["=&r"] * (outputs * items) + given)
+    operands = ["=&r"] * (outputs * items) + ["r"] * (inputs * items) + ["l"] * (addresses * items)
+    constraints = ",".join(operands)
     asm = "".join(f'\n        "{line} "' for line in lines)
     given = signature.partition("(")[2].removesuffix(")")
     types = ", ".join(["tl.int32"] * outputs)
@@ -86,6 +86,12 @@ def checked(index: Sequence[str], threads: int) -> Iterator[str]:
     for k in (0, *[1 << bit for bit in range(len(index).bit_length() - 1)]):
         yield f"add.u32 x, thread, {threads * k}; xor.b32 x, x, {index[k]}; or.b32 y, y, x;"
     yield "setp.ne.u32 p, y, 0; @p trap;"
+
+
+def summed_over_lanes(register: str) -> Iterator[str]:
+    """Yield the lines that add the values of all earlier lanes to a register. They use registers x and q."""
+    for lanes in (1, 2, 4, 8, 16):
+        yield f"shfl.sync.up.b32 x|q, {register}, {lanes}, 0, -1; @q add.u32 {register}, {register}, x;"
 
 
 def zeros(found: Sequence[str]) -> Iterator[str]:

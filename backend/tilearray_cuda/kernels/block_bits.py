@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilearray_cuda.kernels.block_assembly import WARP, checked, function_text, registers, zeros
+from tilearray_cuda.kernels.block_assembly import WARP, checked, function_text, registers, summed_over_lanes, zeros
 
 BITS = 16
 """The bits of an integer."""
@@ -87,8 +87,7 @@ def _counted() -> Iterator[str]:
     yield from _own_words()
     yield from _own_bits()
     yield "mov.b32 run, mine;"
-    for lanes in (1, 2, 4, 8, 16):
-        yield f"shfl.sync.up.b32 x|q, run, {lanes}, 0, -1; @q add.u32 run, run, x;"
+    yield from summed_over_lanes("run")
     yield "mov.u32 y, block_sums; shl.b32 x, warp, 2; add.u32 x, x, y;"
     yield "setp.eq.u32 q, lane, 31; @q st.shared.b32 [x], run; bar.sync 0;"
     yield "sub.u32 run, run, mine; mov.b32 all, 0;"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilearray_cuda.kernels.block_assembly import WARP, function_text
+from tilearray_cuda.kernels.block_assembly import WARP, function_text, summed_over_lanes
 
 LISTED = WARP * WARP
 """The elements of a warp: a word for each thread."""
@@ -82,8 +82,7 @@ def _begin(warps: int) -> Iterator[str]:
     yield ".reg .b32 thread, warp, begin, count, total, x, y; .reg .pred p, q;"
     yield f"mov.u32 thread, %tid.x; setp.ne.u32 p, thread, {index}; @p trap; shr.u32 warp, thread, 5;"
     yield f"popc.b32 count, {bits}; mov.b32 begin, count;"
-    for lanes in (1, 2, 4, 8, 16):
-        yield f"shfl.sync.up.b32 x|q, begin, {lanes}, 0, -1; @q add.u32 begin, begin, x;"
+    yield from summed_over_lanes("begin")
     yield "shfl.sync.idx.b32 total, begin, 31, 31, -1; sub.u32 begin, begin, count;"
     yield "mov.u32 y, block_totals; shl.b32 x, warp, 2; add.u32 y, y, x; and.b32 x, thread, 31; setp.eq.u32 p, x, 31;"
     yield "@p st.shared.u32 [y], total; bar.sync 0;"

@@ -32,6 +32,7 @@ from tilearray_cuda.kernels.block_assembly import (
     items_of,
     names_of_words,
     registers,
+    summed_over_lanes,
     warps_of,
     zeros,
 )
@@ -285,8 +286,7 @@ def _summed(warps: int, told: str = "") -> Iterator[str]:
     if told:
         yield f"mul.wide.u32 own, thread, 4; add.s64 own, own, {told}; or.b32 x, count, {OF_BLOCK};"
         yield "st.relaxed.gpu.global.b32 [own], x;"
-    for lanes in (1, 2, 4, 8, 16):
-        yield f"shfl.sync.up.b32 x|q, run, {lanes}, 0, -1; @q add.u32 run, run, x;"
+    yield from summed_over_lanes("run")
     yield "shl.b32 x, warp, 2; add.u32 x, x, sums; setp.eq.u32 q, lane, 31; @q st.shared.b32 [x], run;"
     yield "sub.u32 run, run, count;"
     yield "SUMMED: bar.sync 0; @p bra STORED;"
