@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-WORD, ADDRESS = np.dtype(np.uint32).type, np.dtype(np.uint64).type
+WORD, ADDRESS = np.uint32, np.uint64
 _LAST = threading.local()
 """The shared memory of a program's last block, and the names in it; programs that run at once have a thread each."""
 _SIZES = {"u8": 1, "b8": 1, "u16": 2, "b16": 2, "u32": 4, "b32": 4, "s32": 4}
@@ -112,7 +112,6 @@ class Block:
             self.put(name.strip(), self._read(place + number * size, size, mask), mask)
 
     def _read(self, place: np.ndarray, size: int, mask: np.ndarray) -> np.ndarray:
-        self._check(place, size, mask)
         found = np.zeros(len(place), WORD)
         for byte in range(size):
             found |= self.memory[np.where(mask, place + byte, 0)].astype(WORD) << WORD(8 * byte)
