@@ -202,8 +202,8 @@ def markdown(found: dict[str, Any], title: str = "Selection: ") -> str:
         rates = {name: result["gb_per_s"] for name, result in results.items() if result["status"] == "ok"}
         figures = [f"{rates[name]:.0f}" if name in rates else results.get(name, {}).get("status", "") for name in names]
         ours = rates.pop("tilearray", None)
-        of_copy, spent = (results["tilearray"][name] if ours else None for name in ("of_copy", "seconds"))
-        own = [f"{of_copy:.3f}", f"{spent * 1e3:.3f}"] if of_copy and spent else ["", ""]
+        mine = results.get("tilearray", {})
+        own = [f"{mine['of_copy']:.3f}", f"{mine['seconds'] * 1e3:.3f}"] if ours else ["", ""]
         table.append([row["name"], *figures, *own, f"{ours / max(rates.values()):.2f}" if ours and rates else ""])
     return (
         "\n".join(report.provenance(found, title))
