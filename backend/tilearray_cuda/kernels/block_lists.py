@@ -1,4 +1,4 @@
-"""Functions of the elements of a block that are chosen, as PTX for its threads together: a list of them, or they alone.
+"""Functions of the chosen elements of a block, as PTX for its threads together: a list of them, or the elements packed.
 
 A word has a bit for each of 32 elements, and each thread has a word. `begin_of_words` counts the chosen elements before
 each word. Then a block either lists which elements are chosen, to read these only, or has read all of them, and packs
@@ -15,7 +15,7 @@ from tilearray_cuda.kernels.block_assembly import WARP, function_text, summed_ov
 LISTED = WARP * WARP
 """The elements of a warp: a word for each thread."""
 FEW = 4
-"""A warp has few elements to list if it has less than so great a part of them."""
+"""A warp has few elements to list if fewer than one in so many are chosen."""
 _PLACE = 2
 """The bytes of an element of a list."""
 _TYPES = {1: "u8", 2: "u16", 4: "u32", 8: "v2.u32"}
