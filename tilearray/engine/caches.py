@@ -109,7 +109,7 @@ def leaves(tree: Nested) -> Iterator[Any]:
             yield branch
 
 
-def leaf_at(tree: Nested | None, path: tuple[Hashable, ...]) -> Any:
+def leaf_at(tree: Nested, path: tuple[Hashable, ...]) -> Any:
     """Return the value at the end of a path through nested dictionaries, or None.
 
     Examples
@@ -119,9 +119,9 @@ def leaf_at(tree: Nested | None, path: tuple[Hashable, ...]) -> Any:
     """
     found: Any = tree
     for key in path:
+        found = found.get(key)
         if found is None:
             return None
-        found = found.get(key)
     return found
 
 
@@ -141,7 +141,8 @@ class PlanTree:
 
     def find_old(self, root: Nested, path: tuple[Hashable, ...]) -> Any:
         """Return the leaf at `path` of the old generation, or None."""
-        return leaf_at(self._old.get(id(root)), path)
+        old = self._old.get(id(root))
+        return None if old is None else leaf_at(old, path)
 
     def keep(self, root: Nested, path: tuple[Hashable, ...], leaf: Any) -> None:
         """Put `leaf` at `path`. If the young generation is full, age it first."""
