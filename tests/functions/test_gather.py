@@ -40,12 +40,27 @@ def test_errors():
 
 @pytest.mark.parametrize(
     "key",
-    [[0, 2], [True, False, True, False], (slice(None), [1, 1]), ([0, 1], [1, 2]), np.array([3]), np.array(True), []],
+    [
+        *([0, 2], [True, False, True, False], (slice(None), [1, 1]), ([0, 1], [1, 2]), np.array([3]), np.array(True)),
+        *(
+            [],
+            [[]],
+            range(1, 3),
+            (range(3), (2, 0, 2)),
+            (slice(None), (0, 2)),
+            ((), range(0)),
+            ((True, False, True, True),),
+        ),
+    ],
     ids=str,
 )
-def test_lists_and_ndarrays_are_keys(key):
+def test_sequences_and_ndarrays_are_keys(key):
     host = np.arange(12).reshape(4, 3)
-    assert ta.asarray(host)[key].tolist() == host[key].tolist()
+    x = ta.asarray(host, copy=True)
+    assert x[key].tolist() == host[key].tolist()
+    x[key] = -1
+    host[key] = -1
+    assert x.tolist() == host.tolist()
 
 
 def test_masks_select_and_assign():

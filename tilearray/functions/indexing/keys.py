@@ -33,7 +33,7 @@ PLAIN = frozenset({int, slice, type(None), type(Ellipsis)})
 
 
 def has_arrays(key: Any) -> bool:
-    """Whether a key selects by arrays or lists. A 0-d integer array is an int."""
+    """Whether a key selects by arrays, lists, tuples or ranges. A 0-d integer array is an int."""
     if not isinstance(key, tuple):
         return key.__class__ not in PLAIN and is_array(key)
     for part in parts_of(key):  # noqa: SIM110 - half the time of any(...)
@@ -49,11 +49,11 @@ def parts_of(key: Any) -> tuple[Any, ...]:
 
 _ARRAYS: tuple[Any, ...] = (ArrayBase, np.ndarray)
 BOOLS: tuple[Any, ...] = (bool, np.bool_)
-_LISTS: tuple[Any, ...] = (list, *BOOLS)
+_LISTS: tuple[Any, ...] = (list, tuple, range, *BOOLS)
 
 
 def is_array(part: Any) -> bool:
-    """Whether a part of a key is an index array, a mask, a list, or a bool, which is a mask of no axes."""
+    """Whether a part of a key is an index array, a mask, a list, tuple or range, or a bool: a mask of no axes."""
     if issubclass(type(part), ArrayBase):
         signature = part._signature
         return signature.layout.ndim > 0 or signature.dtype.kind not in "iu"
@@ -73,7 +73,7 @@ def is_integer(part: Any) -> bool:
 
 
 def as_index(part: Any, device: Device) -> Any:
-    """Return an array key as an Array on a device; lists and ndarrays are copied there.
+    """Return an array key as an Array on a device; lists, tuples, ranges and ndarrays are copied there.
 
     Raises
     ------
@@ -121,7 +121,8 @@ def host_index(part: Any, function: str) -> np.ndarray:
         raise OperandError(f"{function}: expected integers or bools as indices, got {type_name(part)}; write a list")
     if isinstance(part, int | np.integer | np.bool_):
         return np.asarray(part)  # pyright: ignore[reportUnknownArgumentType]
-    return ndarray_of(part, None if len(part) else dtypes.int64, function)
+    host = ndarray_of(part, None, function)
+    return host if host.size else host.astype(dtypes.int64)  # a list without elements has no dtype
 
 
 class Selection(NamedTuple):
