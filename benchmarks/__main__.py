@@ -15,13 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
-    sys.path.append(str(ROOT / "backend"))
-
-from benchmarks import compare, peers, plot, report, run, startup, timing  # noqa: E402
-from benchmarks.bar import BAR  # noqa: E402
-from benchmarks.cases import CALLS, LAYOUTS, Call, Case  # noqa: E402
+from benchmarks import compare, peers, plot, report, run, startup, timing
+from benchmarks.bar import BAR
+from benchmarks.cases import CALLS, LAYOUTS, Call, Case
 
 USUAL = ("layouts", "calls", "startup")
 PARTS = (*USUAL, "bar")
@@ -53,7 +49,9 @@ def measure(chosen: argparse.Namespace, stored: Sequence[dict[str, Any]]) -> int
     chosen.out.mkdir(parents=True, exist_ok=True)  # before the measurements, so that an error comes early
     try:
         session = open_session(device, chosen.size, chosen.libraries or peers.COMPARED[device])
-    except (peers.NotHereError, timing.DriverError, ImportError) as error:
+    except timing.DriverError as error:
+        return refused(f"{error}; write --device cpu")
+    except (peers.NotHereError, ImportError) as error:
         return refused(error)
     found = measured(session, device, chosen)
     print(report.markdown(found))
@@ -93,9 +91,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument(
         "--size", choices=("full", "small"), default="full", help="small: takes seconds; its figures are meaningless"
     )
-    top.add_argument(
-        "--out", type=Path, default=ROOT / "benchmarks" / "results", metavar="DIR", help="folder for the reports"
-    )
+    top.add_argument("--out", type=Path, default=report.RESULTS, metavar="DIR", help="folder for the reports")
     top.add_argument("--only", default="", metavar="TEXT", help="measure only rows whose name contains TEXT")
     top.add_argument(
         "--parts",

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from benchmarks import tables
-from benchmarks.selection import Library, agrees, libraries, line, markdown
+from benchmarks.selection import Library, agrees, libraries
 
 SIZES = {"full": 1, "small": 16}
 """What the first extent is divided by."""
@@ -103,8 +103,7 @@ def measured(
         view, run = VIEWS[library.name](library.module, library.adopt(x), row.axes), copying(library, row)
         return partial(run, view) if agrees(torch, library, run(view), wanted) else tables.MISMATCH
 
-    results = tables.results_of(clock, found, checked, size, partial(tables.rated, nbytes=nbytes, rate=rate))
-    return {"name": row.name, "bytes": nbytes, "copy_gb_per_s": rate, "results": results}
+    return tables.rated_row(clock, row, found, checked, size, nbytes, rate)
 
 
 def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:
@@ -128,8 +127,7 @@ BENCHMARK = tables.Benchmark(
     libraries,
     measured,
     host_times,
-    line,
-    partial(markdown, title="Copies: "),
+    partial(tables.markdown_of_rates, title="Copies: "),
     copied=COPIED.__getitem__,
 )
 

@@ -21,6 +21,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks import timing
+
 ROOT = Path(__file__).resolve().parent.parent
 STUB = ROOT / "tests" / "runtime" / "stub_driver" / "stub_driver.c"
 FRESH = 2000
@@ -66,8 +68,7 @@ def load_stub() -> None:
 
 def nanoseconds(statement: str, names: Mapping[str, Any], repeats: int) -> float:
     """Return the time of the fastest of many short runs. Slower runs were interrupted."""
-    setup = "; ".join(f"{name} = given[{name!r}]" for name in names)
-    timer = timeit.Timer(statement, setup, globals={"given": names})
+    timer = timing.statement_timer(statement, names)
     timer.timeit(100)
     return min(timer.repeat(repeats, 300)) / 300 * 1e9
 

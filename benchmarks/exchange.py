@@ -12,18 +12,13 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
-import importlib.util
 import itertools
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
-if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
-    sys.path.append(str(ROOT / "backend"))
-
-from benchmarks import report, timing  # noqa: E402
+from benchmarks import report, timing
 
 COUNT = 1000
 
@@ -74,9 +69,7 @@ BARS = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with the given arguments (default: those of the process) and return its exit status."""
     top = argparse.ArgumentParser(prog="python -m benchmarks.exchange", description="Exchange beside torch and CuPy.")
-    top.add_argument(
-        "--out", type=Path, default=ROOT / "benchmarks" / "results", metavar="DIR", help="folder for the reports"
-    )
+    top.add_argument("--out", type=Path, default=report.RESULTS, metavar="DIR", help="folder for the reports")
     top.add_argument(
         "--size", choices=("full", "small"), default="full", help="small: takes seconds; its figures are meaningless"
     )

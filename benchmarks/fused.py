@@ -19,16 +19,11 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
-    sys.path.append(str(ROOT / "backend"))
-
-from benchmarks import programs, report, timing  # noqa: E402
+from benchmarks import programs, report, tables, timing
 
 SIDES = {"full": 16384, "host": 2048, "small": 64}
 """Rows and columns of a matrix; vectors have a third of its elements."""
@@ -183,15 +178,7 @@ def libraries(device: str) -> list[Library]:
     found.append(Library("tilearray contract", ta, ours, ta.fuse(contract=True, intermediates="compute")))
     if importlib.util.find_spec("torch"):
         torch: Any = importlib.import_module("torch")
-
-        def adopt(x: np.ndarray) -> Any:
-            wide = torch.asarray(x.astype(np.float32), device=device)
-            return wide.to(getattr(torch, x.dtype.name))
-
-        def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-            torch.compiler.reset()  # it compiles eight functions of one name, and runs the others without
-            return torch.compile(function)
-
+        adopt, compiled = partial(programs.to_torch, torch, device), partial(programs.compiled_by_torch, torch)
         found += [Library("torch", torch, adopt, _as_it_is), Library("torch.compile", torch, adopt, compiled)]
     if importlib.util.find_spec("cupy"):
         cupy: Any = importlib.import_module("cupy")
@@ -221,20 +208,16 @@ def measured(clock: Any, program: Program, found: Sequence[Library], size: str) 
     arrays, few = operands(program, size), operands(program, "small")
     expected = _each(program.function(np, *[x.astype(np.float64) for x in few]))
     moved = sum(x.nbytes for x in arrays) + sum(_bytes_of(result, arrays[0]) for result in expected)
-    results: dict[str, Any] = {}
-    for library in found:
-        try:
-            function = library.compiled(program.of(library.module))
-            if library.name.startswith("tilearray"):
-                found_few = function(*[library.adopt(x) for x in few])
-                if not _agrees(library.module, found_few, expected, arrays[0].itemsize):
-                    results[library.name] = {"status": "mismatch"}
-                    continue
-            call = partial(function, *[library.adopt(x) for x in arrays])
-            results[library.name] = programs.timed(clock, call, size, library.wait, moved)
-        except Exception as error:  # any error of a library; the run continues, and the table contains the error
-            results[library.name] = programs.failed(error)
-    return {"name": program.name, "bytes": moved, "results": results}
+
+    def checked(library: Library) -> Any:
+        function = library.compiled(program.of(library.module))
+        if library.name.startswith("tilearray"):
+            found_few = function(*[library.adopt(x) for x in few])
+            if not _agrees(library.module, found_few, expected, arrays[0].itemsize):
+                return tables.MISMATCH
+        return partial(function, *[library.adopt(x) for x in arrays])
+
+    return programs.measured_row(clock, program, found, checked, size, moved)
 
 
 def host_times(clock: Any, program: Program, found: Sequence[Library]) -> dict[str, float]:

@@ -17,17 +17,12 @@ import importlib.util
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
-    sys.path.append(str(ROOT / "backend"))
-
-from benchmarks import programs, report  # noqa: E402
-from benchmarks.fused import gated, gelu  # noqa: E402
+from benchmarks import programs, report, tables
+from benchmarks.fused import gated, gelu
 
 SIDES = {"full": 8192, "host": 1024, "small": 32}
 """Rows and columns of a matrix."""
@@ -131,14 +126,10 @@ def libraries(device: str) -> list[Library]:
     ]
     if importlib.util.find_spec("torch"):
         torch: Any = importlib.import_module("torch")
-
-        def adopted(x: np.ndarray) -> Any:
-            wide = torch.asarray(x.astype(np.float32), device=device)
-            return wide.to(getattr(torch, x.dtype.name))
+        adopted = partial(programs.to_torch, torch, device)
 
         def compiled(program: Callable[..., Any]) -> Callable[..., Any]:
-            torch.compiler.reset()  # it compiles eight functions of one name, and runs the others without
-            return _torchs(torch.compile(partial(program, torch)))
+            return _torchs(programs.compiled_by_torch(torch, partial(program, torch)))
 
         found.append(Library("f.torch", adopted, lambda program: _torchs(ta.fuse(partial(program, ta)).torch)))
         found.append(Library("torch", adopted, lambda program: _torchs(partial(program, torch))))
@@ -185,27 +176,23 @@ def measured(clock: Any, program: Program, found: Sequence[Library], size: str) 
     arrays, few = operands(program, size), operands(program, "small")
     wanted = expected(program, few)
     moved = 3 * sum(x.nbytes for x in arrays[:-1]) + 2 * arrays[-1].nbytes
-    results: dict[str, Any] = {}
-    for library in found:
-        try:
-            function = library.both(program.function)
-            ours = library.name in ("tilearray fused", "one program", "tilearray")
-            found_few = function(*[library.adopt(x) for x in few]) if ours and wanted is not None else ()
-            if not _agrees(found_few, wanted or (), arrays[0].itemsize):
-                results[library.name] = {"status": "mismatch"}
-                continue
-            call = partial(function, *[library.adopt(x) for x in arrays])
-            results[library.name] = programs.timed(clock, call, size, library.wait, moved)
-        except Exception as error:  # any error of a library; the run continues, and the table contains the error
-            results[library.name] = programs.failed(error)
-    return {"name": program.name, "bytes": moved, "results": results}
+
+    def checked(library: Library) -> Any:
+        function = library.both(program.function)
+        ours = library.name in ("tilearray fused", "one program", "tilearray")
+        found_few = function(*[library.adopt(x) for x in few]) if ours else None
+        if found_few is not None and wanted is not None and not _agrees(found_few, wanted, arrays[0].itemsize):
+            return tables.MISMATCH
+        return partial(function, *[library.adopt(x) for x in arrays])
+
+    return programs.measured_row(clock, program, found, checked, size, moved)
 
 
 def _agrees(found: Sequence[Any], wanted: Sequence[np.ndarray], itemsize: int) -> bool:
     import tilearray as ta
 
     near = 1e-3 if itemsize > 2 else 0.1
-    for x, y in zip(found, wanted):
+    for x, y in zip(found, wanted, strict=True):
         mine = ta.to_numpy(x.to_device("cpu")).astype(np.float32)
         if not np.allclose(mine, y, rtol=near, atol=near * max(1, np.abs(y).max())):
             return False

@@ -15,11 +15,11 @@ import argparse
 import ctypes
 import importlib
 import sys
-import timeit
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from benchmarks import timing
 from benchmarks.dispatch import load_stub, operands, pieces, table
 
 BATCH = 300
@@ -143,8 +143,7 @@ def bindings_config(api: Any, config: Config, stream: Any) -> Any:
 
 def timed(statement: str, names: Mapping[str, Any], repeats: int, wait: Callable[[], Any]) -> tuple[Any, Any]:
     """Return the nanoseconds of a statement, of the fastest and the median batch; or the reason for their absence."""
-    setup = "; ".join(f"{name} = given[{name!r}]" for name in names)
-    timer = timeit.Timer(statement, setup, globals={"given": names})
+    timer = timing.statement_timer(statement, names)
     try:
         timer.timeit(20)
     except NameError:

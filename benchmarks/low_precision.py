@@ -13,19 +13,12 @@ Exit status: 0 for success; 1 if a result was wrong or tilearray raised an error
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
-if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
-    sys.path.append(str(ROOT / "backend"))
-
-from benchmarks import tables  # noqa: E402
-from benchmarks.selection import markdown as markdown_of_rates  # noqa: E402
+from benchmarks import tables
 
 SIZES = {"full": 16384, "small": 256}
 CHECKED = 128
@@ -190,8 +183,7 @@ def measured(
             fits = ours is None or close(torch, ours, got[0])
         return call if fits else tables.MISMATCH
 
-    results = tables.results_of(clock, found, checked, size, partial(tables.rated, nbytes=nbytes, rate=rate))
-    return {"name": row.name, "copy_gb_per_s": rate, "results": results}
+    return tables.rated_row(clock, row, found, checked, size, nbytes, rate)
 
 
 def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:
@@ -204,14 +196,6 @@ def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> l
     ]
 
 
-line = tables.line_of_rates
-
-
-def markdown(found: dict[str, Any]) -> str:
-    """Return the report as Markdown."""
-    return markdown_of_rates(found, "Low precision: ")
-
-
 BENCHMARK = tables.Benchmark(
     "low_precision",
     "Scaled conversions",
@@ -220,8 +204,7 @@ BENCHMARK = tables.Benchmark(
     libraries,
     measured,
     host_times,
-    line,
-    markdown,
+    partial(tables.markdown_of_rates, title="Low precision: "),
     copied=lambda size: (SIZES[size], SIZES[size]),
     names=("tilearray", "torch"),
 )

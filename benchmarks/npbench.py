@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.util
 import json
 import signal
 import sys
@@ -25,14 +24,11 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT / "tests" / "conformance"))
-if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
-    sys.path.append(str(ROOT / "backend"))
+sys.path.append(str(Path(__file__).resolve().parent.parent / "tests" / "conformance"))
 
-from clients import calls, npbench  # noqa: E402
+from clients import calls, npbench
 
-from benchmarks import report, tables, timing  # noqa: E402
+from benchmarks import report, tables, timing
 
 LONGEST = 15
 """The seconds after which a run is given up. The first one compiles."""
@@ -44,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.npbench", description="NPBench beside CuPy.")
     parser.add_argument("checkout", type=Path)
     parser.add_argument("kernels", nargs="*", help="of NPBench; all by default")
-    parser.add_argument("--out", type=Path, default=tables.RESULTS, metavar="DIR")
+    parser.add_argument("--out", type=Path, default=report.RESULTS, metavar="DIR")
     parser.add_argument("--largest", type=int, default=10**9, help="cut all sizes at this number")
     parser.add_argument("--limit", type=float, default=1e9, help="seconds after which no kernel begins")
     parser.add_argument("--seconds", type=float, default=0.2, help="in which the best run is found")
@@ -64,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for file in files:
             if time.perf_counter() < until and (not options.kernels or file.stem in options.kernels):
                 rows.append(measured(options.checkout, file, libraries, clock, options.largest, options.seconds))
-                print(rows[-1]["name"], *[_figure(*each) for each in rows[-1]["results"].items()], flush=True)
+                print(tables.line(rows[-1]), flush=True)
                 report.write_unfinished(result, options.out, markdown(result), "-npbench")
     for path in report.write(result, options.out, markdown(result), "-npbench"):
         print(f"wrote {path}")
@@ -139,10 +135,6 @@ def plain(value: Any, cupy: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(one, cupy) for one in value]
     return calls.plain(cupy.asnumpy(value) if isinstance(value, cupy.ndarray) else value)
-
-
-def _figure(name: str, result: dict[str, Any]) -> str:
-    return f"{name} {result['seconds'] * 1e3:.3f} ms" if result["status"] == "ok" else f"{name} {result['why']}"
 
 
 def markdown(found: dict[str, Any]) -> str:

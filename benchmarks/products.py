@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from benchmarks import report, tables
+from benchmarks import tables
 from benchmarks.selection import Library, libraries
 
 SIDES = {"full": 4096, "small": 64}
@@ -108,39 +108,15 @@ def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> l
     return rows
 
 
-def line(row: dict[str, Any]) -> str:
-    """Return a row as a line of text."""
-    return " ".join([row["name"], *[_figure(name, each) for name, each in row["results"].items()]])
-
-
-def _figure(name: str, result: dict[str, Any]) -> str:
-    if result["status"] != "ok":
-        return f"{name} {result['status']} {result.get('why', '')}"
-    return f"{name} {result['seconds'] * 1e3:.4f} ms ({result['tflops']:.1f})"
-
-
-def markdown(found: dict[str, Any]) -> str:
-    """Return the report as Markdown."""
-    names = ["tilearray", "torch", "cupy"]
-    table: list[list[str]] = []
-    for row in found["rows"]:
-        times = {name: each["seconds"] * 1e3 for name, each in row["results"].items() if each["status"] == "ok"}
-        figures = [f"{times[name]:.4f}" if name in times else "" for name in names]
-        ours = times.pop("tilearray", None)
-        rate = f"{row['results']['tilearray']['tflops']:.1f}" if ours else ""
-        table.append([row["name"], *figures, rate, f"{min(times.values()) / ours:.2f}" if ours and times else ""])
-    calls = [[call["name"], *[f"{call['microseconds'].get(name, 0):.2f}" for name in names]] for call in found["calls"]]
-    return (
-        "\n".join(report.provenance(found, "Products: "))
-        + "\n"
-        + report.table(["ms", *names, "TFLOPS", "of best peer"], table, right=tuple(range(1, 6)))
-        + "\n"
-        + report.table(["host microseconds", *names], calls, right=(1, 2, 3))
-    )
-
-
 BENCHMARK = tables.Benchmark(
-    "products", "Matrix products", tuple(SIDES), ROWS, libraries, measured, host_times, line, markdown
+    "products",
+    "Matrix products",
+    tuple(SIDES),
+    ROWS,
+    libraries,
+    measured,
+    host_times,
+    partial(tables.markdown_of_milliseconds, title="Products: ", rate="tflops", unit="TFLOPS", digits=1),
 )
 
 

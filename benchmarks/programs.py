@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import report, timing
+import numpy as np
+
+from benchmarks import report, tables, timing
 
 
 class Programs(NamedTuple):
@@ -87,21 +89,30 @@ def options(benchmark: Programs, arguments: Sequence[str] | None) -> argparse.Na
     return chosen
 
 
-def timed(
-    clock: Any, call: Callable[[], Any], size: str, wait: Callable[[Any], Any] | None, moved: int
+def measured_row(
+    clock: Any, row: Any, found: Sequence[Any], checked: Callable[[Any], Any], size: str, moved: int
 ) -> dict[str, Any]:
-    """Return the result of a call that moves bytes."""
-    spent = timing.kernel_timing(clock, call, timing.EFFORTS[size], wait)
-    return {"status": "ok", **spent.as_dict(), "gb_per_s": moved / spent.seconds / 1e9}
+    """Check and time a row that moves bytes, as `tables.results_of` does."""
+
+    def figures(spent: timing.Timing) -> dict[str, float]:
+        return {"gb_per_s": moved / spent.seconds / 1e9}
+
+    return {"name": row.name, "bytes": moved, "results": tables.results_of(clock, found, checked, size, figures)}
 
 
-def failed(error: Exception) -> dict[str, Any]:
-    """Return the result of a library that raised an error: as short as a cell."""
-    return {"status": "error", "why": f"{type(error).__name__}: {error}".splitlines()[0][:60]}
+def to_torch(torch: Any, device: str, x: np.ndarray) -> Any:
+    """Return a tensor with the numbers and the dtype of an ndarray, whose dtype torch does not read from it."""
+    return torch.asarray(x.astype(np.float32), device=device).to(getattr(torch, x.dtype.name))
+
+
+def compiled_by_torch(torch: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return torch.compile of a function. It compiles eight functions of one name, and runs the others without."""
+    torch.compiler.reset()
+    return torch.compile(function)
 
 
 def cell(result: dict[str, Any]) -> str:
     """Return a result as text."""
     if result["status"] != "ok":
-        return f"{result['status']} {result.get('why', '')}".strip()
+        return f"{result['status']} {result.get('why', '')[:60]}".strip()
     return f"{result['seconds'] * 1e3:.3f} ms, {result['gb_per_s']:.0f} GB/s"

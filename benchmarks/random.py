@@ -15,14 +15,9 @@ import importlib.util
 import sys
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
-if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
-    sys.path.append(str(ROOT / "backend"))
-
-from benchmarks import tables  # noqa: E402
+from benchmarks import tables
 
 SIZES = {"full": 2**28, "small": 2**12}
 PART = 1000
@@ -199,16 +194,15 @@ def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> l
     return rows
 
 
-line = tables.line_of_milliseconds
-
-
-def markdown(found: dict[str, Any]) -> str:
-    """Return the report as Markdown."""
-    return tables.markdown_of_milliseconds(found, "Random numbers: ", "gb_per_s", "GB/s", 0)
-
-
 BENCHMARK = tables.Benchmark(
-    "random", "Random numbers", tuple(SIZES), ROWS, libraries, measured, host_times, line, markdown
+    "random",
+    "Random numbers",
+    tuple(SIZES),
+    ROWS,
+    libraries,
+    measured,
+    host_times,
+    partial(tables.markdown_of_milliseconds, title="Random numbers: ", rate="gb_per_s", unit="GB/s"),
 )
 
 

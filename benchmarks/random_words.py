@@ -9,15 +9,10 @@ which float32 numbers are made; or "integers", numbers below 2**32. For example:
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
-
-if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
-    sys.path.append(str(Path(__file__).resolve().parent.parent / "backend"))
 
 import tilearray as ta
 

@@ -15,14 +15,9 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
-if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
-    sys.path.append(str(ROOT / "backend"))
-
-from benchmarks import report, tables  # noqa: E402
+from benchmarks import tables
 
 SHAPES = {
     "full": {"a": (16384, 16384), "odd": (16383, 16385), "p": (64, 128, 64, 512)},
@@ -31,6 +26,7 @@ SHAPES = {
 TOLERANCE = {"bfloat16": 1e-2, "float16": 1e-3}
 AS_LARGE = ("cumulative_sum", "maximum.accumulate", "softmax", "log_softmax")
 """The functions whose results are as large as their operands."""
+NAMES = ("tilearray", "torch", "torch.compile", "cupy")
 CUPY = {"cumulative_sum": "cumsum", "vector_norm": "linalg.norm"}
 
 
@@ -202,8 +198,7 @@ def measured(
             return tables.MISMATCH
         return partial(library.run, own, row)
 
-    results = tables.results_of(clock, found, checked, size, partial(tables.rated, nbytes=nbytes, rate=rate))
-    return {"name": row.name, "bytes": nbytes, "copy_gb_per_s": rate, "results": results}
+    return tables.rated_row(clock, row, found, checked, size, nbytes, rate)
 
 
 def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:
@@ -217,35 +212,6 @@ def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> l
     return rows
 
 
-line = tables.line_of_rates
-
-
-def markdown(found: dict[str, Any]) -> str:
-    """Return the report as Markdown."""
-    names = ["tilearray", "torch", "torch.compile", "cupy"]
-    table: list[list[str]] = []
-    for row in found["rows"]:
-        results = row["results"]
-        figures = [
-            f"{result['gb_per_s']:.0f}"
-            if (result := results.get(name, {})).get("status") == "ok"
-            else result.get("status", "")
-            for name in names
-        ]
-        ours = results.get("tilearray", {})
-        peers = [results[name]["gb_per_s"] for name in names[1:] if results.get(name, {}).get("status") == "ok"]
-        is_ok = ours.get("status") == "ok"
-        best = f"{ours['gb_per_s'] / max(peers):.2f}" if is_ok and peers else ""
-        table.append([row["name"], *figures, f"{ours['of_copy']:.3f}" if is_ok else "", best])
-    return (
-        "\n".join(report.provenance(found, "Reductions: "))
-        + "\n"
-        + report.table(["GB/s", *names, "of copy", "of best peer"], table, right=tuple(range(1, 7)))
-        + "\n"
-        + tables.host_table(found, names)
-    )
-
-
 BENCHMARK = tables.Benchmark(
     "reductions",
     "Reductions",
@@ -254,10 +220,9 @@ BENCHMARK = tables.Benchmark(
     libraries,
     measured,
     host_times,
-    line,
-    markdown,
+    partial(tables.markdown_of_rates, title="Reductions: ", names=NAMES),
     copied=lambda size: SHAPES[size]["a"],
-    names=("tilearray", "torch", "torch.compile", "cupy"),
+    names=NAMES,
 )
 
 

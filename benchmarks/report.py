@@ -19,6 +19,7 @@ from typing import Any
 
 from benchmarks.timing import GpuClock
 
+RESULTS = Path(__file__).resolve().parent / "results"
 SCHEMA = 1
 CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
 PACKAGES = ("numpy", "ml_dtypes", "triton", "cuda-bindings", "torch", *CUPY, "jax", "flag_gems")

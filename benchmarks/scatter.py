@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from benchmarks import tables
-from benchmarks.selection import Library, agrees, libraries, line, markdown
+from benchmarks.selection import Library, agrees, libraries
 
 SIZES = {"full": 2**25, "small": 2**12}
 
@@ -159,8 +159,7 @@ def measured(
                 return tables.MISMATCH
         return partial(run, library.module, own)
 
-    results = tables.results_of(clock, found, checked, size, partial(tables.rated, nbytes=nbytes, rate=rate))
-    return {"name": row.name, "bytes": nbytes, "copy_gb_per_s": rate, "results": results}
+    return tables.rated_row(clock, row, found, checked, size, nbytes, rate)
 
 
 def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:
@@ -187,8 +186,7 @@ BENCHMARK = tables.Benchmark(
     libraries,
     measured,
     host_times,
-    line,
-    partial(markdown, title="Scatter: "),
+    partial(tables.markdown_of_rates, title="Scatter: "),
     copied=lambda size: 8 * SIZES[size],
 )
 

@@ -15,14 +15,9 @@ import importlib.util
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
-if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
-    sys.path.append(str(ROOT / "backend"))
-
-from benchmarks import report, tables  # noqa: E402
+from benchmarks import tables
 
 SIZES = {"full": 16384, "small": 128}
 
@@ -166,8 +161,7 @@ def measured(
                 return tables.MISMATCH
         return partial(library.run, row, given(library))
 
-    results = tables.results_of(clock, found, checked, size, partial(tables.rated, nbytes=nbytes, rate=rate))
-    return {"name": row.name, "bytes": nbytes, "copy_gb_per_s": rate, "results": results}
+    return tables.rated_row(clock, row, found, checked, size, nbytes, rate)
 
 
 def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:
@@ -190,30 +184,6 @@ def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> l
     ]
 
 
-line = tables.line_of_rates
-
-
-def markdown(found: dict[str, Any], title: str = "Selection: ") -> str:
-    """Return the report as Markdown."""
-    names = ["tilearray", "torch", "cupy"]
-    table: list[list[str]] = []
-    for row in found["rows"]:
-        results = row["results"]
-        rates = {name: result["gb_per_s"] for name, result in results.items() if result["status"] == "ok"}
-        figures = [f"{rates[name]:.0f}" if name in rates else results.get(name, {}).get("status", "") for name in names]
-        ours = rates.pop("tilearray", None)
-        mine = results.get("tilearray", {})
-        own = [f"{mine['of_copy']:.3f}", f"{mine['seconds'] * 1e3:.3f}"] if ours else ["", ""]
-        table.append([row["name"], *figures, *own, f"{ours / max(rates.values()):.2f}" if ours and rates else ""])
-    return (
-        "\n".join(report.provenance(found, title))
-        + "\n"
-        + report.table(["GB/s", *names, "of copy", "ms", "of best peer"], table, right=tuple(range(1, 7)))
-        + "\n"
-        + tables.host_table(found)
-    )
-
-
 BENCHMARK = tables.Benchmark(
     "selection",
     "Selection",
@@ -222,8 +192,7 @@ BENCHMARK = tables.Benchmark(
     libraries,
     measured,
     host_times,
-    line,
-    markdown,
+    partial(tables.markdown_of_rates, title="Selection: "),
     copied=lambda size: (SIZES[size], SIZES[size]),
 )
 

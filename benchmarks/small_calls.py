@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import timeit
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
+
+from benchmarks import timing
 
 SMALL, LARGE = 1000, 100_000
 
@@ -228,25 +229,12 @@ def sides(size: int, row: Row) -> tuple[dict[str, Any], dict[str, Any]]:
     return {**common, **ours, "xp": ta}, {**common, **theirs, "xp": np}
 
 
-def timer(statement: str, names: Mapping[str, Any]) -> Callable[[int], float]:
-    """Return a function that times a number of calls; the operands are local names."""
-    setup = "; ".join(f"{name} = given[{name!r}]" for name in names)
-    return timeit.Timer(statement, setup, globals={"given": names}).timeit
-
-
-def measured(row: Row, size: int, seconds: float) -> tuple[float, float]:
+def measured(row: Row, size: int, seconds: float) -> list[float]:
     """Return the microseconds of both sides, taken in turns."""
-    timers = [timer(statement, names) for statement, names in zip((row.ours, row.theirs), sides(size, row))]
+    pairs = zip((row.ours, row.theirs), sides(size, row), strict=True)
+    timers = [timing.statement_timer(statement, names).timeit for statement, names in pairs]
     with np.errstate(all="ignore"):
-        counts = [max(1, min(200, int(0.002 / max(clock(3) / 3, 1e-8)))) for clock in timers]
-        best = [float("inf"), float("inf")]
-        spent = 0.0
-        while spent < seconds:
-            for side, (clock, count) in enumerate(zip(timers, counts)):
-                took = clock(count)
-                spent += took
-                best[side] = min(best[side], took / count * 1e6)
-    return best[0], best[1]
+        return timing.best_in_turns(timers, seconds)
 
 
 def measurements(table: str, size: int, only: str, seconds: float) -> Iterator[dict[str, Any]]:

@@ -17,14 +17,9 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from math import prod
-from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
-if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
-    sys.path.append(str(ROOT / "backend"))
-
-from benchmarks import tables  # noqa: E402
+from benchmarks import tables
 
 MANY = 100_000_000
 SMALL = 5000
@@ -171,16 +166,15 @@ def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> l
     return rows
 
 
-line = tables.line_of_milliseconds
-
-
-def markdown(found: dict[str, Any]) -> str:
-    """Return the report as Markdown."""
-    return tables.markdown_of_milliseconds(found, "Sorts: ", "elements_per_ns", "elements/ns", 1)
-
-
 BENCHMARK = tables.Benchmark(
-    "sorting", "Sorts and sets", ("full", "small"), ROWS, libraries, measured, host_times, line, markdown
+    "sorting",
+    "Sorts and sets",
+    ("full", "small"),
+    ROWS,
+    libraries,
+    measured,
+    host_times,
+    partial(tables.markdown_of_milliseconds, title="Sorts: ", rate="elements_per_ns", unit="elements/ns", digits=1),
 )
 
 

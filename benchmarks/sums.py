@@ -1,9 +1,9 @@
 """``python -m benchmarks.sums``: sums in both orders, and casts that saturate, on the host beside NumPy.
 
 A row is a function of an array or a view. Its figures are the ratios of processor time to NumPy's on one thread, in the
-fixed order and in any order. All three run in one process, in turns, and the least time of each is taken, since a
-slower call was interrupted. Before a row is timed, its results are compared with NumPy's in float64. ``--out DIR``
-writes a record; ``--only sums`` measures one table.
+fixed order and in any order. All three run in one process, in turns, and the fastest batch of calls of each is taken,
+since a slower one was interrupted. Before a row is timed, its results are compared with NumPy's in float64.
+``--out DIR`` writes a record; ``--only sums`` measures one table.
 
 NumPy adds float32 in float32. The fixed order, which is that of a GPU, adds it in float64. NumPy does not saturate.
 
@@ -13,21 +13,17 @@ Exit status: 0 for success; 1 if a result was wrong.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import sys
 import time
+import timeit
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-if importlib.util.find_spec("tilearray_host") is None:  # the uninstalled tree
-    sys.path.append(str(ROOT / "backend"))
-
-from benchmarks import report  # noqa: E402
+from benchmarks import report, timing
 
 Call = Callable[[], Any]
 
@@ -100,18 +96,10 @@ CASTS = (
 SIZES = (100_000, 1_000_000)
 
 
-def best_in_turns(calls: dict[str, Call], seconds: float) -> dict[str, float]:
-    """Return the least processor time of each call in microseconds."""
-    best = dict.fromkeys(calls, float("inf"))
-    for call in calls.values():
-        call()
-    until = time.perf_counter() + seconds
-    while time.perf_counter() < until:
-        for name, call in calls.items():
-            started = time.process_time_ns()
-            call()
-            best[name] = min(best[name], (time.process_time_ns() - started) / 1e3)
-    return best
+def microseconds(calls: dict[str, Call], seconds: float) -> dict[str, float]:
+    """Return the least processor time of each call, taken in turns."""
+    timers = [timeit.Timer(call, timer=time.process_time).timeit for call in calls.values()]
+    return dict(zip(calls, timing.best_in_turns(timers, seconds), strict=True))
 
 
 def reduced(ta: Any, function: str, elements: Elements, dtype: str, seconds: float) -> dict[str, Any]:
@@ -135,7 +123,7 @@ def reduced(ta: Any, function: str, elements: Elements, dtype: str, seconds: flo
         if not np.allclose(ta.to_numpy(calls[order]()), wide, rtol=1e-4, atol=1e-4 * size)
     ]
     row = {"table": function, "name": elements.name, "dtype": dtype, "wrong": wrong}
-    return row | {"microseconds": {} if wrong else best_in_turns(calls, seconds)}
+    return row | {"microseconds": {} if wrong else microseconds(calls, seconds)}
 
 
 def cast(ta: Any, source: str, target: str, size: int, deviation: float, seconds: float) -> dict[str, Any]:
@@ -149,7 +137,7 @@ def cast(ta: Any, source: str, target: str, size: int, deviation: float, seconds
     beyond = "in range" if deviation < 100 else "beyond"
     row = {"table": "casts", "name": f"{source} to {target}", "dtype": f"{size:.0e}, {beyond}", "wrong": wrong}
     with np.errstate(all="ignore"):
-        return row | {"microseconds": {} if wrong else best_in_turns(calls, seconds)}
+        return row | {"microseconds": {} if wrong else microseconds(calls, seconds)}
 
 
 def rows(ta: Any, tables: Sequence[str], seconds: float) -> Iterable[dict[str, Any]]:
@@ -179,7 +167,7 @@ def markdown(found: dict[str, Any]) -> str:
     parts = [
         *report.provenance(found, "Sums in both orders, and casts: "),
         "",
-        "Ratios of processor time to NumPy's on one thread, each the least of calls in turns: in the fixed order, and",
+        "Ratios of processor time to NumPy's on one thread, of the fastest batches in turns: in the fixed order, and",
         "in any order. NumPy adds float32 in float32; the fixed order adds it in float64. Casts saturate; NumPy's do",
         "not. Numbers in range have a deviation of 10, and are absolute values for unsigned integers; others have one",
         "of 1e6.",

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from benchmarks import report, timing
 
-RESULTS = Path(__file__).resolve().parent / "results"
 NAMES = ("tilearray", "torch", "cupy")
 MISMATCH = {"status": "mismatch"}
 """The result of a library that computes something else."""
@@ -32,7 +31,6 @@ class Benchmark(NamedTuple):
     libraries : ``libraries(torch, names)``
     measured : ``measured(torch, clock, row, found, size)``, and ``copy`` where rates are compared with a copy
     host_times : ``host_times(torch, clock, found, size)``
-    line : a measured row as text
     markdown : the report of a result
     copied : the shape of the float32 array that a size copies, or None
     names : the libraries that are timed if the command names none
@@ -45,7 +43,6 @@ class Benchmark(NamedTuple):
     libraries: Callable[[Any, Sequence[str]], Sequence[Any]]
     measured: Callable[..., dict[str, Any]]
     host_times: Callable[[Any, Any, Any, str], list[dict[str, Any]]]
-    line: Callable[[dict[str, Any]], str]
     markdown: Callable[[dict[str, Any]], str]
     copied: Callable[[str], Any] | None = None
     names: Sequence[str] = NAMES
@@ -55,7 +52,7 @@ def run(benchmark: Benchmark, arguments: Sequence[str] | None) -> int:
     """Run a command with the given arguments (default: those of the process) and return its exit status."""
     name = f"benchmarks.{benchmark.name}"
     top = argparse.ArgumentParser(prog=f"python -m {name}", description=f"{benchmark.subject} beside the peers.")
-    top.add_argument("--out", type=Path, default=RESULTS, metavar="DIR")
+    top.add_argument("--out", type=Path, default=report.RESULTS, metavar="DIR")
     top.add_argument("--size", choices=tuple(benchmark.sizes), default="full")
     top.add_argument("--libraries", default=",".join(benchmark.names))
     top.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains this")
@@ -74,7 +71,7 @@ def run(benchmark: Benchmark, arguments: Sequence[str] | None) -> int:
     for row in benchmark.rows:
         if chosen.only in row.name:
             rows.append(benchmark.measured(torch, clock, row, found, chosen.size, *copy))
-            print(benchmark.line(rows[-1]), flush=True)
+            print(line(rows[-1]), flush=True)
             report.write_unfinished(result, chosen.out, benchmark.markdown(result), f"-{benchmark.name}")
             torch.cuda.empty_cache()
     result["calls"] = benchmark.host_times(torch, clock, found, chosen.size)
@@ -108,6 +105,8 @@ def results_of(
 
     Parameters
     ----------
+    found : sequence
+        Libraries with a name each, and a function `wait` where the default stream does not order them.
     checked : callable
         ``checked(library)`` returns the function that is timed, or the result of a library that is not, as `MISMATCH`.
         The arrays that it compares are free before the function is timed.
@@ -118,23 +117,19 @@ def results_of(
     for library in found:
         try:
             call = checked(library)
-            timed = None if isinstance(call, dict) else timing.kernel_timing(clock, call, timing.EFFORTS[size])
+            if isinstance(call, dict):
+                results[library.name] = call
+                continue
+            spent = timing.kernel_timing(clock, call, timing.EFFORTS[size], getattr(library, "wait", None))
+            results[library.name] = {"status": "ok", **spent.as_dict(), **figures(spent)}
         except Exception as error:  # any error of a library; the run continues, and the report contains the error
             results[library.name] = failed(error)
-            continue
-        results[library.name] = call if timed is None else {"status": "ok", **timed.as_dict(), **figures(timed)}
     return results
 
 
 def failed(error: Exception) -> dict[str, Any]:
     """Return the result of a library that raised an error."""
     return {"status": "error", "why": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
-
-
-def rated(spent: timing.Timing, nbytes: float, rate: float) -> dict[str, float]:
-    """Return the rate of a library that moved bytes, and the fraction of the GB/s of a copy."""
-    gigabytes = nbytes / spent.seconds / 1e9
-    return {"gb_per_s": gigabytes, "of_copy": gigabytes / rate}
 
 
 def host_row(clock: Any, name: str, calls: Iterable[tuple[str, str, dict[str, Any]]], size: str) -> dict[str, Any]:
@@ -146,26 +141,17 @@ def host_row(clock: Any, name: str, calls: Iterable[tuple[str, str, dict[str, An
     return {"name": name, "microseconds": times}
 
 
-def line_of_milliseconds(row: dict[str, Any]) -> str:
-    """Return a row as a line of text."""
-    figures = [
-        f"{name} {result['seconds'] * 1e3:.3f} ms"
-        if result["status"] == "ok"
-        else f"{name} {result['status']} {result.get('why', '')}"
-        for name, result in row["results"].items()
-    ]
-    return f"{row['name']}: {', '.join(figures)}"
+def rated_row(
+    clock: Any, row: Any, found: Sequence[Any], checked: Callable[[Any], Any], size: str, nbytes: float, rate: float
+) -> dict[str, Any]:
+    """Check and time a row whose figure is the rate of the bytes that it must move, beside the GB/s of a copy."""
 
+    def figures(spent: timing.Timing) -> dict[str, float]:
+        gigabytes = nbytes / spent.seconds / 1e9
+        return {"gb_per_s": gigabytes, "of_copy": gigabytes / rate}
 
-def line_of_rates(row: dict[str, Any]) -> str:
-    """Return a row as a line of text: GB/s, and the fraction of a copy."""
-    figures = [
-        f"{name} {result['gb_per_s']:.0f} ({result['of_copy']:.3f})"
-        if result["status"] == "ok"
-        else f"{name} {result['status']} {result.get('why', '')}"
-        for name, result in row["results"].items()
-    ]
-    return f"{row['name']}: {', '.join(figures)}"
+    results = results_of(clock, found, checked, size, figures)
+    return {"name": row.name, "bytes": nbytes, "copy_gb_per_s": rate, "results": results}
 
 
 def host_table(found: dict[str, Any], names: Sequence[str] = NAMES) -> str:
@@ -177,16 +163,50 @@ def host_table(found: dict[str, Any], names: Sequence[str] = NAMES) -> str:
     return report.table(["host microseconds", *names], calls, right=tuple(range(1, len(names) + 1)))
 
 
-def markdown_of_milliseconds(found: dict[str, Any], title: str, rate: str, unit: str, digits: int) -> str:
+def line(row: dict[str, Any]) -> str:
+    """Return a row as a line of text."""
+    return f"{row['name']}: {', '.join(f'{name} {_figure(result)}' for name, result in row['results'].items())}"
+
+
+def _figure(result: dict[str, Any]) -> str:
+    """Return the rate of a result and the fraction of a copy, or the milliseconds if it has no such fraction."""
+    if result["status"] != "ok":
+        return f"{result['status']} {result.get('why', '')}".strip()
+    if "of_copy" in result:
+        return f"{result['gb_per_s']:.0f} GB/s ({result['of_copy']:.3f})"
+    return f"{result['seconds'] * 1e3:.4f} ms"
+
+
+def markdown_of_milliseconds(found: dict[str, Any], title: str, rate: str = "", unit: str = "", digits: int = 0) -> str:
     """Return the report of times, and of our rate, which results have under the name `rate`, with some digits."""
     table: list[list[str]] = []
     for row in found["rows"]:
         results = row["results"]
         spent = {name: result["seconds"] * 1e3 for name, result in results.items() if result["status"] == "ok"}
-        figures = [f"{spent[name]:.3f}" if name in spent else results.get(name, {}).get("status", "") for name in NAMES]
+        figures = [f"{spent[name]:.4f}" if name in spent else results.get(name, {}).get("status", "") for name in NAMES]
         ours = spent.pop("tilearray", None)
-        own = f"{results['tilearray'][rate]:.{digits}f}" if ours else ""
-        table.append([row["name"], *figures, own, f"{min(spent.values()) / ours:.2f}" if ours and spent else ""])
-    head = "\n".join(report.provenance(found, title))
-    times = report.table(["milliseconds", *NAMES, unit, "of best peer"], table, right=tuple(range(1, 6)))
-    return f"{head}\n{times}\n{host_table(found)}"
+        own = [f"{results['tilearray'][rate]:.{digits}f}" if ours else ""] if rate else []
+        table.append([row["name"], *figures, *own, f"{min(spent.values()) / ours:.2f}" if ours and spent else ""])
+    return _report(found, title, ["milliseconds", *NAMES, *([unit] if rate else []), "of best peer"], table, NAMES)
+
+
+def markdown_of_rates(found: dict[str, Any], title: str, names: Sequence[str] = NAMES) -> str:
+    """Return the report of rates, of ours as a fraction of a copy, and of our milliseconds."""
+    table: list[list[str]] = []
+    for row in found["rows"]:
+        results = row["results"]
+        rates = {name: result["gb_per_s"] for name, result in results.items() if result["status"] == "ok"}
+        figures = [f"{rates[name]:.0f}" if name in rates else results.get(name, {}).get("status", "") for name in names]
+        ours = rates.pop("tilearray", None)
+        mine = results.get("tilearray", {})
+        own = [f"{mine['of_copy']:.3f}", f"{mine['seconds'] * 1e3:.3f}"] if ours else ["", ""]
+        table.append([row["name"], *figures, *own, f"{ours / max(rates.values()):.2f}" if ours and rates else ""])
+    return _report(found, title, ["GB/s", *names, "of copy", "ms", "of best peer"], table, names)
+
+
+def _report(
+    found: dict[str, Any], title: str, head: Sequence[str], table: list[list[str]], names: Sequence[str]
+) -> str:
+    """Return the provenance, the table of rows and the table of host times."""
+    provenance = "\n".join(report.provenance(found, title))
+    return f"{provenance}\n{report.table(head, table, right=tuple(range(1, len(head))))}\n{host_table(found, names)}"

@@ -16,7 +16,7 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from benchmarks import tables
-from benchmarks.selection import Library, agrees, libraries, line, markdown
+from benchmarks.selection import Library, agrees, libraries
 
 SIZES = {"full": 16384, "small": 256}
 
@@ -119,8 +119,7 @@ def measured(
                 return tables.MISMATCH
         return partial(run, library.module, own, row.tile)
 
-    results = tables.results_of(clock, found, checked, size, partial(tables.rated, nbytes=nbytes, rate=rate))
-    return {"name": row.name, "bytes": nbytes, "copy_gb_per_s": rate, "results": results}
+    return tables.rated_row(clock, row, found, checked, size, nbytes, rate)
 
 
 def host_times(torch: Any, clock: Any, found: Sequence[Library], size: str) -> list[dict[str, Any]]:
@@ -144,8 +143,7 @@ BENCHMARK = tables.Benchmark(
     libraries,
     measured,
     host_times,
-    line,
-    partial(markdown, title="Tiles: "),
+    partial(tables.markdown_of_rates, title="Tiles: "),
     copied=lambda size: (SIZES[size], SIZES[size]),
 )
 

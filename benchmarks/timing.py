@@ -13,7 +13,7 @@ import ctypes
 import importlib
 import time
 import timeit
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from statistics import median
@@ -103,7 +103,7 @@ class GpuClock:
         try:
             self.check(self.driver.cuInit(0))
         except RuntimeError as error:  # from the bindings without a driver library, or from `check`
-            raise DriverError(f"no GPU available: cuInit failed ({error}); write --device cpu") from error
+            raise DriverError(f"no GPU available: cuInit failed ({error})") from error
         self.device = self.check(self.driver.cuDeviceGet(index))
         self.check(self.driver.cuCtxSetCurrent(self.check(self.driver.cuDevicePrimaryCtxRetain(self.device))))
         self.start, self.stop = (self.check(self.driver.cuEventCreate(0)) for _ in range(2))
@@ -190,6 +190,28 @@ def seconds_to_completion(clock: Any, call: Call, count: int, wait: Callable[[An
     return time.perf_counter() - started
 
 
+def statement_timer(statement: str, names: Mapping[str, Any]) -> timeit.Timer:
+    """Return a timer of a statement, whose names are local variables of `timeit`'s loop."""
+    setup = "; ".join(f"{name} = given[{name!r}]" for name in names)
+    return timeit.Timer(statement, setup, globals={"given": names})
+
+
+def best_in_turns(timers: Sequence[Callable[[int], float]], seconds: float) -> list[float]:
+    """Return for each timer the microseconds of a call, in its fastest batch: slower ones were interrupted.
+
+    A timer returns the seconds of a number of calls. They run in turns, a batch of about 2 ms each, until all batches
+    together have taken the given seconds.
+    """
+    counts = [max(1, min(200, int(0.002 / max(timer(3) / 3, 1e-8)))) for timer in timers]
+    best, spent = [float("inf")] * len(timers), 0.0
+    while spent <= seconds:
+        for place, (timer, count) in enumerate(zip(timers, counts, strict=True)):
+            took = timer(count)
+            spent += took
+            best[place] = min(best[place], took / count * 1e6)
+    return best
+
+
 class HostTimer:
     """Measures the host time of a statement, submission only: it waits for the device between batches.
 
@@ -207,8 +229,7 @@ class HostTimer:
             if self.batches and self.spent > LONGEST:
                 break
             given = next(self.names)
-            setup = "; ".join(f"{name} = given[{name!r}]" for name in given)
-            seconds = timeit.Timer(self.statement, setup, globals={"given": given}).timeit(self.calls)
+            seconds = statement_timer(self.statement, given).timeit(self.calls)
             self.clock.synchronize()
             self.spent += seconds
             if number:

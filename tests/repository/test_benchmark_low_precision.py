@@ -24,8 +24,3 @@ def test_torch_converts_alike(row):
     assert not low_precision.same_as_host(ta, row, x, (wrong, ours[1]))
     nbytes = ours[0].nbytes + ours[1].nbytes + 2 * x.numel()
     assert row.nbytes * x.numel() == pytest.approx(nbytes, rel=0.006)
-
-
-def test_reports_have_a_line_for_each_row():
-    result = {"tilearray": {"status": "ok", "gb_per_s": 4000.0, "of_copy": 0.95}, "torch": {"status": "mismatch"}}
-    assert low_precision.line({"name": "MXFP8", "results": result}) == "MXFP8: tilearray 4000 (0.950), torch mismatch "

@@ -23,8 +23,3 @@ def test_a_draw_is_compared_with_the_host_at_both_ends(row):
         wrong = drawn.copy()
         wrong[place] = wrong[place] + 1
         assert not random.same_ends(ours, row, wrong, state)
-
-
-def test_reports_have_a_line_for_each_row():
-    result = {"tilearray": {"status": "ok", "seconds": 0.001, "gb_per_s": 4.0}, "cupy": {"status": "absent"}}
-    assert random.line({"name": "uniform", "results": result}) == "uniform: tilearray 1.000 ms, cupy absent "

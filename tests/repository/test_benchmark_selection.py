@@ -23,7 +23,9 @@ class OnTheHost:
 
 
 def test_every_row_has_the_result_of_torch(monkeypatch):
-    monkeypatch.setattr(timing, "kernel_timing", lambda clock, run, effort: (run(), timing.Timing.of([1e-3], 1))[1])
+    monkeypatch.setattr(
+        timing, "kernel_timing", lambda clock, run, effort, wait: (run(), timing.Timing.of([1e-3], 1))[1]
+    )
     found = [selection.Library("torch", torch, lambda x: x), selection.Library("tilearray", ta, ta.asarray)]
     rows = [selection.measured(OnTheHost(), None, row, found, "small", lambda: 10.0) for row in selection.ROWS]
     assert len({row["name"] for row in rows}) == len(rows)

@@ -16,8 +16,3 @@ def test_calls_are_numpys(row):
     found = eval(row.tilearray, {"lib": ta, "x": ta.asarray(x, device="cpu")})
     assert row.cupy is not None
     np.testing.assert_array_equal(ta.to_numpy(found), eval(row.cupy, {"lib": np, "x": x}))
-
-
-def test_reports_have_a_line_for_each_row():
-    result = {"tilearray": {"status": "ok", "seconds": 0.001}, "cupy": {"status": "absent"}}
-    assert sorting.line({"name": "sort", "results": result}) == "sort: tilearray 1.000 ms, cupy absent "

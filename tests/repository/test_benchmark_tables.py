@@ -65,7 +65,7 @@ def made(status: str, copied: Any = None, seen: list[Any] | None = None) -> tabl
     rows = [SimpleNamespace(name="first"), SimpleNamespace(name="second")]
     return tables.Benchmark(
         "tables", "Tables", ("full", "small"), rows, lambda torch, names: names, measured, host_times,
-        tables.line_of_milliseconds, lambda found: tables.markdown_of_milliseconds(found, "T: ", "rate", "r/s", 1),
+        lambda found: tables.markdown_of_milliseconds(found, "T: ", "rate", "r/s", 1),
         copied=copied,
     )  # fmt: skip
 
@@ -79,12 +79,12 @@ def test_a_command_measures_and_records_the_rows_that_are_named(torch, tmp_path,
     assert torch.emptied == [1]
     assert torch.backends.cuda.matmul.allow_tf32 is False
     printed = capsys.readouterr().out
-    assert printed.startswith("second: tilearray 2.000 ms\ncall {'tilearray': 1.23}\nwrote ")
+    assert printed.startswith("second: tilearray 2.0000 ms\ncall {'tilearray': 1.23}\nwrote ")
     (record,) = tmp_path.glob("*-tables.json")
     assert [row["name"] for row in json.loads(record.read_text())["rows"]] == ["second"]
     text = record.with_suffix(".md").read_text()
     assert [cell.strip() for cell in text.split("| second")[1].split("\n")[0].split("|")] == [
-        "", "2.000", "", "", "3.0", "", "",
+        "", "2.0000", "", "", "3.0", "", "",
     ]  # fmt: skip
     assert "| call" in text
     assert "1.23" in text
@@ -143,8 +143,8 @@ def test_programs_on_the_host_are_measured_and_recorded(tmp_path, capsys, status
 def test_libraries_are_timed_if_their_results_are_right(monkeypatch):
     timed: list[Any] = []
 
-    def kernel_timing(clock: Any, call: Any, effort: timing.Effort) -> timing.Timing:
-        timed.append((clock, call(), effort))
+    def kernel_timing(clock: Any, call: Any, effort: timing.Effort, wait: Any) -> timing.Timing:
+        timed.append((clock, call(), effort, wait))
         return timing.Timing.of([0.5], 3)
 
     def checked(library: Any) -> Any:
@@ -155,9 +155,11 @@ def test_libraries_are_timed_if_their_results_are_right(monkeypatch):
 
     monkeypatch.setattr(timing, "kernel_timing", kernel_timing)
     found = [SimpleNamespace(name=name) for name in ("wrong", "raises", "lacks it", "right")]
-    results = tables.results_of("clock", found, checked, "small", lambda spent: tables.rated(spent, 1e9, 4.0))
-    assert timed == [("clock", 7, timing.EFFORTS["small"])]
-    assert results == {
+    found[-1].wait = "wait"
+    row = tables.rated_row("clock", SimpleNamespace(name="row"), found, checked, "small", 1e9, 4.0)
+    assert timed == [("clock", 7, timing.EFFORTS["small"], "wait")]
+    assert (row["name"], row["bytes"], row["copy_gb_per_s"]) == ("row", 1e9, 4.0)
+    assert row["results"] == {
         "wrong": {"status": "mismatch"},
         "raises": {"status": "error", "why": "ValueError: no"},
         "lacks it": {"status": "not there"},
@@ -166,6 +168,30 @@ def test_libraries_are_timed_if_their_results_are_right(monkeypatch):
             "gb_per_s": 2.0, "of_copy": 0.5,
         },
     }  # fmt: skip
+
+
+def test_a_line_has_each_librarys_rate_and_fraction_of_a_copy_or_its_milliseconds():
+    rate = {"status": "ok", "seconds": 0.002, "gb_per_s": 4000.0, "of_copy": 0.95}
+    results = {"tilearray": rate, "torch": tables.MISMATCH, "cupy": {"status": "absent", "why": "no such call"}}
+    assert tables.line({"name": "MXFP8", "results": results}) == (
+        "MXFP8: tilearray 4000 GB/s (0.950), torch mismatch, cupy absent no such call"
+    )
+    assert tables.line({"name": "sort", "results": {"torch": {"status": "ok", "seconds": 0.001}}}) == (
+        "sort: torch 1.0000 ms"
+    )
+
+
+def test_a_report_of_rates_compares_them_with_a_copy_and_the_best_peer():
+    results = {
+        "tilearray": {"status": "ok", "seconds": 0.002, "gb_per_s": 4000.0, "of_copy": 0.95},
+        "torch": {"status": "ok", "seconds": 0.004, "gb_per_s": 2000.0, "of_copy": 0.475},
+        "cupy": tables.MISMATCH,
+    }
+    found = {**ENVIRONMENT, "size": "full", "rows": [{"name": "MXFP8", "results": results}], "calls": []}
+    text = tables.markdown_of_rates(found, "T: ")
+    assert [cell.strip() for cell in text.split("| MXFP8")[1].split("\n")[0].split("|")] == [
+        "", "4000", "2000", "mismatch", "0.950", "2.000", "2.00", "",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("status", ["mismatch", "error"])
