@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+from support.changing_semantics import dtypes_after_changes
 
 import tilearray as ta
 from tilearray.engine.caches import TwoGenerations
@@ -140,6 +142,17 @@ def test_semantics_have_their_own_plans(gpu):
         with ta.semantics(semantics):
             dtypes.append([ta.einsum("ij,jk->ik", x, y).dtype.name for _ in range(2)])
     assert dtypes == [["float32"] * 2, ["float64"] * 2, ["float32"] * 2]
+
+
+@pytest.mark.parametrize("name", ["vectors", "row by matrix", "tensordot of pairs"])
+def test_products_are_not_remembered_while_another_thread_changes_the_semantics(gpu, name):
+    sizes = iter(range(3, 10**6))
+
+    def operands() -> tuple[Any, Any]:
+        shape = (next(sizes),) * 2
+        return ta.ones(shape, dtype="int8", device=gpu), ta.ones(shape, dtype="uint8", device=gpu)
+
+    assert dtypes_after_changes(partial(CALLS[name], ta), operands) == {("int16", "uint8")}
 
 
 def test_recorded_and_followed_products_are_not_planned(gpu, multiplications):

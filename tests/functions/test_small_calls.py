@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.changing_semantics import dtypes_after_changes
 
 import tilearray as ta
 from tilearray.commands.explain_plan import planned
@@ -120,9 +121,8 @@ def test_a_known_import_of_a_host_tensor_enters_few_functions() -> None:
 def test_a_known_reduction_does_not_answer_for_other_words(name: str) -> None:
     """``True == 1 == 1.0`` as keys of a dictionary; each call is to do what it does before any plan is known."""
     function = getattr(ta, name)
-    words = [
-        (axis, keepdims) for axis in (0, 1, -1, None, True, 1.0, 2, "0", [0], np.int64(1)) for keepdims in (0, True)
-    ]
+    axes: list[Any] = [0, 1, -1, None, True, 1.0, 2, "0", [0], np.int64(1)]
+    words = [(axis, keepdims) for axis in axes for keepdims in (0, True)]
 
     def outcome(x: Any, axis: Any, keepdims: Any) -> Any:
         try:
@@ -160,6 +160,35 @@ def test_a_known_sum_follows_the_semantics_and_the_options() -> None:
         out = ta.zeros((), dtype="int64", device="cpu")
         assert ta.sum(x, out=out) is out
         assert ta.sum([1, 2]).item() == 3
+
+
+@pytest.mark.parametrize(
+    ("call", "dtypes"),
+    [
+        (lambda x, y: ta.sum(x), ("int64", "int32")),
+        (lambda x, y: ta.mean(x), ("float32", "float64")),
+        (lambda x, y: ta.var(x), ("float32", "float64")),
+        (lambda x, y: ta.logsumexp(x), ("float32", "float64")),
+        (lambda x, y: ta.softmax(x), ("float32", "float64")),
+        (lambda x, y: ta.vecdot(x, y), ("int16", "uint8")),
+        (lambda x, y: ta.concat([x, y]), ("int16", "uint8")),
+        (lambda x, y: ta.stack([x, y]), ("int16", "uint8")),
+        (lambda x, y: x[None] @ y[:, None], ("int16", "uint8")),
+        (lambda x, y: ta.fft.fft(x), ("complex64", "complex128")),
+        (lambda x, y: ta.linalg.vector_norm(x), ("float32", "float64")),
+    ],
+    ids=["sum", "mean", "var", "logsumexp", "softmax", "vecdot", "concat", "stack", "matmul", "fft", "vector_norm"],
+)
+def test_a_call_is_not_remembered_while_another_thread_changes_the_semantics(
+    call: Callable[..., Any], dtypes: tuple[str, str]
+) -> None:
+    sizes = iter(range(3, 10**6))
+
+    def operands() -> tuple[Any, Any]:
+        size = next(sizes)
+        return ta.ones(size, dtype="int8", device="cpu"), ta.ones(size, dtype="uint8", device="cpu")
+
+    assert dtypes_after_changes(call, operands) == {dtypes}
 
 
 def test_a_known_concat_does_not_answer_for_others() -> None:

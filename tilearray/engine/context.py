@@ -92,7 +92,12 @@ class State:
         The handle of the stream for launches and allocations on GPUs; 0 is the default stream.
     recording : Recording or None
         Takes the calls of a ``lazy`` block. `plans` is empty then.
+    changes : int
+        Of the class: how often `set_semantics` has begun or ended. A call that is remembered has this among its words,
+        from before it reads the semantics. So no later call finds what it found while they changed.
     """
+
+    changes: ClassVar[int] = 0
 
     __slots__ = ("__weakref__", "below", "owner", "plans", "recording", "semantics", "stream")
 
@@ -406,7 +411,9 @@ def set_semantics(
     """
     rules = as_semantics(name, "set_semantics", int=int, float=float, complex=complex)
     with _following:
+        State.changes += 1
         _put_in_force(rules)
+        State.changes += 1
 
 
 def promote_types(a: DTypeLike, b: DTypeLike, /) -> np.dtype:

@@ -29,7 +29,7 @@ Axes = Sequence[int] | None
 Norm = Literal["backward", "ortho", "forward"]
 
 Words = tuple[Any, ...]
-"""A call: the function, the operand, sizes, axes, and the norm."""
+"""A call: the function, the operand, sizes, axes, the norm, and `State.changes`."""
 
 _NORMS: Final = get_args(Norm)
 _LAST_TWO: Final = (-2, -1)
@@ -307,9 +307,9 @@ def _again(words: Words) -> Any:
 
 def _key(words: Words, state: State) -> tuple[Any, ...] | None:
     """Return what a plan is kept under; None for words that are equal to others, and are not read as these."""
-    function, x, sizes, axes, norm = words
+    function, x, sizes, axes, norm, changes = words
     if norm.__class__ is str and _is_plain(sizes) and _is_plain(axes) and issubclass(x.__class__, ArrayBase):
-        return function, x._signature, sizes, axes, norm, state.semantics.key
+        return function, x._signature, sizes, axes, norm, changes, state.semantics.key
     return None
 
 
@@ -336,7 +336,7 @@ def _computed(words: Words, part: Runs, method: str, x: Any, *rest: Any) -> Any:
 
 def _along_one(function: str, transform: Callable[..., A], x: A | HostData, n: Any, axis: Any, norm: Any) -> A:
     """A transform along several axes, along one."""
-    words = (function, x, n, axis, norm)
+    words = (function, x, n, axis, norm, State.changes)
     known = _again(words)
     if known is not None:
         return known
@@ -359,7 +359,7 @@ def _transformed(
     method: str, inverse: bool, function: str, x: A | HostData, s: Any, axes: Any, norm: Any, words: Words | None = None
 ) -> A:
     """Return the result of a method of `Fourier`, from the arguments of a public function that `words` repeats."""
-    words = words or (function, x, s, axes, norm)
+    words = words or (function, x, s, axes, norm, State.changes)
     known = _again(words)
     if known is not None:
         return known

@@ -19,7 +19,7 @@ from tilearray.dtypes import DTypeLike
 from tilearray.engine.array_type import A
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.common_dtype import common_dtype_of
-from tilearray.engine.context import STATE
+from tilearray.engine.context import STATE, State
 from tilearray.engine.devices import CPU, common_device
 from tilearray.engine.execute import is_recorded, run_fixed
 from tilearray.engine.expression import ExpressionBuilder
@@ -90,7 +90,8 @@ def concat(
     (2, 4)
     """
     usual = out is None and dtype is None and casting == "same_kind"
-    known = _again("concat", arrays, axis) if usual else None
+    words = "concat", axis, State.changes
+    known = _again(words, arrays) if usual else None
     if known is not None:
         return known
     chosen = _Chosen.of("concat", dtype, casting, out)
@@ -102,11 +103,11 @@ def concat(
         raise ShapeError(
             "concat: expected arrays with an axis to join along, got a 0-d array; write axis=None or stack"
         )
-    asked, axis = axis, normalize_axis(axis, len(shape), "concat")
+    axis = normalize_axis(axis, len(shape), "concat")
     check_sizes("concat", [part.shape for part in parts], axis)
     joined = _joined(parts, axis, "concat", chosen)
-    if usual and asked.__class__ is int and joined.__class__ is parts[0].__class__:
-        _remember("concat", asked, parts, joined, _places(joined, parts, axis), axis)
+    if usual and joined.__class__ is parts[0].__class__:
+        _remember(words, parts, joined, _places(joined, parts, axis), axis)
     return finished("concat", joined, out)
 
 
@@ -126,14 +127,17 @@ class Joining(NamedTuple):
 _JOININGS: TwoGenerations[Joining] = TwoGenerations(512)
 _signature_of = attrgetter("_signature")
 
+Words = tuple[str, Any, int]
+"""How a call asks for a joining: its function, the axis, and `State.changes`."""
 
-def _again(function: str, arrays: Any, axis: Any) -> Any:
-    """Join arrays of signatures that a function joined along an axis before; None if it did not."""
-    if axis.__class__ is not int or (arrays.__class__ is not list and arrays.__class__ is not tuple):
+
+def _again(words: Words, arrays: Any) -> Any:
+    """Join arrays of signatures that a call in the same words joined before; None if there was none."""
+    if words[1].__class__ is not int or (arrays.__class__ is not list and arrays.__class__ is not tuple):
         return None
     state = STATE.get()
     try:
-        known = _JOININGS.get((function, state.semantics.key, axis, *map(_signature_of, arrays)))
+        known = _JOININGS.get((words, state.semantics.key, *map(_signature_of, arrays)))
     except AttributeError:  # not an Array
         return None
     if known is None:
@@ -149,16 +153,16 @@ def _again(function: str, arrays: Any, axis: Any) -> Any:
     return result
 
 
-def _remember(
-    function: str, asked: int, parts: Sequence[A], joined: A, views: Iterable[A], axis: int | None = None
-) -> None:
+def _remember(words: Words, parts: Sequence[A], joined: A, views: Iterable[A], axis: int | None = None) -> None:
     """Keep the places of arrays in their concat along an axis, or in their stack."""
+    if words[1].__class__ is not int:  # 1 also equals True and 1.0, which are read differently
+        return
     places = tuple([(view._offset, view._signature) for view in views])
     signature = joined._signature
     indexing = signature.device.backend.indexing
     at_once = axis is not None and all(part.dtype == signature.dtype for part in parts)
     join = indexing.join if indexing is not None and at_once else None
-    key = (function, STATE.get().semantics.key, asked, *map(_signature_of, parts))
+    key = (words, STATE.get().semantics.key, *map(_signature_of, parts))
     _JOININGS.put(key, Joining(signature, places, axis, join))
 
 
@@ -208,13 +212,14 @@ def stack(
            [2, 4]], dtype=int64, device='cpu')
     """
     usual = out is None and dtype is None and casting == "same_kind"
-    known = _again("stack", arrays, axis) if usual else None
+    words = "stack", axis, State.changes
+    known = _again(words, arrays) if usual else None
     if known is not None:
         return known
     chosen = _Chosen.of("stack", dtype, casting, out)
     parts = _members(arrays, axis, "stack")
     shape = parts[0].shape
-    asked, axis = axis, normalize_axis(axis, len(shape) + 1, "stack")
+    axis = normalize_axis(axis, len(shape) + 1, "stack")
     for position, part in enumerate(parts):
         if part.shape != shape:
             raise ShapeError(
@@ -225,8 +230,8 @@ def stack(
     places = [get(result, (*_all(axis), position) if axis else position) for position in range(len(parts))]
     for place, part in zip(places, parts):
         store(place, part, convert)  # as in `_joined`
-    if usual and asked.__class__ is int and result.__class__ is parts[0].__class__:
-        _remember("stack", asked, parts, result, places)
+    if usual and result.__class__ is parts[0].__class__:
+        _remember(words, parts, result, places)
     return finished("stack", result, out)
 
 

@@ -19,7 +19,10 @@ from tilearray.engine.signature import Signature
 from tilearray.functions.reduce import refuse
 
 Words = tuple[Any, ...]
-"""The function, and arguments of which no two are equal and read differently."""
+"""The function, and arguments of which no two are equal and read differently.
+
+If the dtype of the product depends on the semantics, `State.changes` is among them.
+"""
 
 
 class Made(NamedTuple):

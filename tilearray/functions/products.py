@@ -15,7 +15,7 @@ from tilearray import dtypes
 from tilearray.engine.array_type import A
 from tilearray.engine.backend import LinearAlgebra
 from tilearray.engine.caches import TwoGenerations
-from tilearray.engine.context import STATE
+from tilearray.engine.context import STATE, State
 from tilearray.engine.devices import common_device
 from tilearray.engine.execute import run
 from tilearray.engine.operation import Operation
@@ -79,7 +79,7 @@ _CHECKED: TwoGenerations[tuple[LinearAlgebra | None, np.dtype, Operation | None]
 
 
 def _matmul(function: str, x1: A, x2: A) -> A:
-    key = (STATE.get().semantics.key, x1._signature, x2._signature)
+    key = (State.changes, STATE.get().semantics.key, x1._signature, x2._signature)
     known = _CHECKED.get(key) or _CHECKED.put(key, _checked(function, x1, x2))
     linear_algebra, dtype, whole = known
     if whole is not None:
@@ -165,7 +165,7 @@ def vecdot(x1: A | HostData, x2: A | HostData, /, *, axis: int = -1, order: Summ
     >>> ta.vecdot(ta.asarray([[1, 2], [3, 4]]), ta.asarray([10, 1]))
     Array([12, 34], dtype=int64, device='cpu')
     """
-    words = ("vecdot", axis, order)
+    words = ("vecdot", axis, order, State.changes)
     known = again_of_arrays(words, x1, x2)
     if known is not None:
         return known
@@ -349,7 +349,7 @@ def tensordot(x1: A | HostData, x2: A | HostData, /, axes: int | tuple[Sequence[
     >>> ta.tensordot(ta.ones((2, 3, 4)), ta.ones((4, 5)), axes=1).shape
     (2, 3, 5)
     """
-    words = ("tensordot", axes) if _is_plain(axes) else None
+    words = ("tensordot", axes, State.changes) if _is_plain(axes) else None
     if words is not None:
         known = again(words, (x1, x2))
         if known is not None:
@@ -443,7 +443,7 @@ def einsum(subscripts: str, /, *operands: A | HostData, out: A | None = None, op
             f"letters, such as einsum('ij,jk->ik', a, b)"
         )
     del optimize
-    words = ("einsum", subscripts) if subscripts.__class__ is str and len(operands) <= 2 else None
+    words = ("einsum", subscripts, State.changes) if subscripts.__class__ is str and len(operands) <= 2 else None
     if words is not None:
         known = again(words, operands)
         if known is not None:
@@ -466,7 +466,7 @@ def einsum(subscripts: str, /, *operands: A | HostData, out: A | None = None, op
 
 def _contracted(function: str, a: A | HostData, b: A | HostData, axis: int) -> A:
     """The sum of products over the last axis of `a` and one axis of `b`, or its only one."""
-    words = ("contracted", function)
+    words = ("contracted", function, State.changes)
     known = again(words, (a, b))
     if known is not None:
         return known

@@ -11,7 +11,7 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.engine.array_type import A
 from tilearray.engine.caches import PLANS
-from tilearray.engine.context import STATE
+from tilearray.engine.context import STATE, State
 from tilearray.engine.execute import run
 from tilearray.engine.operation import Operation, typed_scalar
 from tilearray.engine.plan import Key
@@ -36,6 +36,8 @@ NONE: dict[str, Any] = {
 
 Words = tuple[Any, ...]
 """How a call asks for a reduction: its function, `axis`, `keepdims`, and `order` if it has one, without other options.
+
+If the dtypes depend on the semantics, `State.changes` follows.
 """
 COUNTED = frozenset({"mean", "var", "std"})
 """The reductions that take the number of elements; without a correction it is the divisor of a variance."""
@@ -239,7 +241,7 @@ def _middle(x: A, axes: tuple[int, ...], dtype: np.dtype, count: float, order: S
     layout, wide = x._signature.layout, measured_in(x._signature.dtype, dtype, order)
     words = None
     if wide == x._signature.dtype and len(axes) in (1, layout.ndim):
-        words = ("mean", axes[0] if len(axes) == 1 else None, True, order)
+        words = ("mean", axes[0] if len(axes) == 1 else None, True, order, State.changes)
     mean = again(words, x)
     if mean is None:
         mean = reduce("mean", x, axes, wide, True, count, order=order, words=words)

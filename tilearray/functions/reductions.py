@@ -17,7 +17,7 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.array_type import A
-from tilearray.engine.context import STATE
+from tilearray.engine.context import STATE, State
 from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.arguments import INDEX, as_array, as_array_beside, check_kind, common_dtype
@@ -89,7 +89,7 @@ def sum(
     Array([4, 6], dtype=uint64, device='cpu')
     """
     is_usual = dtype is None and out is None and initial is None and where is None
-    words = ("sum", axis, keepdims, order) if is_usual else None
+    words = ("sum", axis, keepdims, order, State.changes) if is_usual else None
     known = again(words, x)
     if known is not None:
         return known
@@ -119,7 +119,7 @@ def prod(
     Array(5., dtype=float32, device='cpu')
     """
     is_usual = dtype is None and out is None and initial is None and where is None
-    words = ("prod", axis, keepdims, order) if is_usual else None
+    words = ("prod", axis, keepdims, order, State.changes) if is_usual else None
     known = again(words, x)
     if known is not None:
         return known
@@ -239,7 +239,8 @@ def mean(
     >>> ta.mean(ta.asarray([1, 2, 4, 8]))
     Array(3.75, dtype=float32, device='cpu')
     """
-    words = ("mean", axis, keepdims, order) if dtype is None and out is None and where is None else None
+    is_usual = dtype is None and out is None and where is None
+    words = ("mean", axis, keepdims, order, State.changes) if is_usual else None
     known = again(words, x)
     if known is not None:
         return known
@@ -470,7 +471,8 @@ def _spread_of(
 ) -> Any:
     """The variance, or its square root."""
     is_usual = dtype is None and out is None and correction is None and where is None and mean is None
-    words = (name, axis, keepdims, order) if is_usual and ddof.__class__ in (int, float) and not ddof else None
+    is_usual = is_usual and ddof.__class__ in (int, float) and not ddof
+    words = (name, axis, keepdims, order, State.changes) if is_usual else None
     known = again(words, given)
     if known is not None:
         return known

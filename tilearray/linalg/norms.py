@@ -13,6 +13,7 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.array_type import A
+from tilearray.engine.context import State
 from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import ShapeError, shown
 from tilearray.functions.arguments import as_array
@@ -77,7 +78,7 @@ def vector_norm(
     Array([ 5., 10.], dtype=float32, device='cpu')
     """
     is_usual = ord.__class__ is int and keepdims.__class__ is bool
-    words = (f"vector_norm {ord}", axis, keepdims, order) if is_usual else None
+    words = (f"vector_norm {ord}", axis, keepdims, order, State.changes) if is_usual else None
     known = again(words, x)
     return _vector_norm("linalg.vector_norm", x, ord, axis, keepdims, words, order) if known is None else known
 

@@ -15,7 +15,7 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.engine.backend import Factors
 from tilearray.engine.caches import TwoGenerations
-from tilearray.engine.context import STATE
+from tilearray.engine.context import STATE, State
 from tilearray.engine.devices import common_device
 from tilearray.engine.signature import ArrayBase, check_array
 from tilearray.errors import LinAlgError, OperandError, ShapeError, type_name
@@ -66,8 +66,9 @@ def float_dtype(function: str, *operands: ArrayBase) -> np.dtype:
     >>> float_dtype("inv", ta.asarray([1, 2])), float_dtype("inv", ta.asarray([1.0], dtype="bfloat16"))
     (dtype('float32'), dtype(bfloat16))
     """
-    given, rules = [x._signature.dtype for x in operands], STATE.get().semantics
-    key = (rules.key, *given)
+    changes, rules = State.changes, STATE.get().semantics
+    given = [x._signature.dtype for x in operands]
+    key = (changes, rules.key, *given)
     found = _FLOATS.get(key)
     if found is None:
         found = _FLOATS.put(key, computed_as(Promotion.TRUE_DIVISION, rules, common_dtype(function, given, ANY)))
