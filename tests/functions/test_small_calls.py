@@ -122,7 +122,7 @@ def test_a_known_reduction_does_not_answer_for_other_words(name: str) -> None:
     """``True == 1 == 1.0`` as keys of a dictionary; each call is to do what it does before any plan is known."""
     function = getattr(ta, name)
     axes: list[Any] = [0, 1, -1, None, True, 1.0, 2, "0", [0], np.int64(1)]
-    words = [(axis, keepdims) for axis in axes for keepdims in (0, True)]
+    words = [(axis, keepdims) for axis in axes for keepdims in (0, True, 1.0)]
 
     def outcome(x: Any, axis: Any, keepdims: Any) -> Any:
         try:

@@ -39,6 +39,8 @@ Words = tuple[Any, ...]
 
 If the dtypes depend on the semantics, `State.changes` follows.
 """
+_AXES, _FLAGS = frozenset({int, type(None)}), frozenset({bool, type(None)})
+"""The classes of an axis and of `keepdims` in words: 1 also equals True and 1.0, which are read differently."""
 COUNTED = frozenset({"mean", "var", "std"})
 """The reductions that take the number of elements; without a correction it is the divisor of a variance."""
 
@@ -48,12 +50,12 @@ def again(words: Words | None, x: Any) -> Any:
 
     Of the words the plan of an array's signature follows: the axes and dtypes are found and checked once.
     """
-    if words is None or (words[1] is not None and words[1].__class__ is not int):
+    if words is None or words[1].__class__ not in _AXES or words[2].__class__ not in _FLAGS:
         return None
     state = STATE.get()
     try:
         plan = state.plans[words][x._signature]
-    except (KeyError, AttributeError, TypeError):  # not planned, not an Array, or keepdims is not hashable
+    except (KeyError, AttributeError, TypeError):  # not planned, not an Array, or a word is not hashable
         return None
     name, axis = words[:2]
     if name not in COUNTED:
@@ -83,7 +85,7 @@ def again_of_arrays(words: Words, *arrays: Any) -> Any:
 
 def _remember(words: Words, arrays: Sequence[ArrayBase], operation: Operation, keys: list[Key]) -> None:
     """Keep the plan of a reduction under the words that asked for it."""
-    if words[1] is not None and words[1].__class__ is not int:
+    if words[1].__class__ not in _AXES:
         return
     root = STATE.get().plans
     plan = root.get(operation)
