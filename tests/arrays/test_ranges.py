@@ -169,6 +169,28 @@ def test_linspace_of_all_kinds_of_limits():
     assert ta.linspace(0, 1, 3, dtype="bfloat16").tolist() == [0, 0.5, 1]
 
 
+@pytest.mark.parametrize("dtype", ["int32", "float16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("other", [0, 2.5, 1j, np.float64(2.5), np.int8(2), [2.5], "array"], ids=str)
+def test_limits_with_a_dtype_give_the_common_one_under_numpy(dtype, other):
+    host = np.array([1, 2], dtype)
+    for limit in (host, host[0]):
+        beside = np.ones((), "float32") if isinstance(other, str) else other
+        for first, last in ((limit, beside), (beside, limit)):
+            with ta.semantics("numpy"):
+                ours = [ta.asarray(x) if isinstance(x, np.ndarray | np.generic) else x for x in (first, last)]
+                assert ta.linspace(*ours, 3).dtype == np.linspace(first, last, 3).dtype
+
+
+def test_ranges_keep_float64_and_python_numbers_are_weak_beside_limits_with_a_dtype():
+    wide, low = ta.asarray([0.1, 0.7], dtype="float64"), ta.asarray([0.0, 1], dtype="bfloat16")
+    assert ta.linspace(wide[0], wide[1], 3)[-1] == ta.arange(wide[1], 1)[0] == wide[1]
+    assert ta.linspace(0.0, wide[1], 3).dtype == ta.linspace(np.float64(0), 1, 3).dtype == ta.float64
+    assert ta.linspace(1.5, low, 3).dtype == ta.linspace(0.1, low[1], 3).dtype == ta.bfloat16
+    assert ta.linspace(ta.asarray(0), 1, 3).dtype == ta.arange(low[0], 2).dtype == ta.float32
+    with ta.semantics("numpy"):
+        assert ta.arange(np.float32(0), 2).dtype == np.arange(np.float32(0), 2).dtype == ta.float64
+
+
 @pytest.mark.parametrize("ends", [(-(2**62), 2**63 - 1), (0, 2**64 - 1)])
 def test_a_range_longer_than_an_axis_says_so(ends):
     with pytest.raises(ShapeError, match=r"arange: expected at most 2\*\*63 - 1 bytes, got shape"):

@@ -16,7 +16,8 @@ from tilearray.arrays import ranges
 from tilearray.arrays.array import Array
 from tilearray.arrays.uninitialised import dtype_or_default, uninitialised
 from tilearray.dtypes import DTypeLike
-from tilearray.engine.context import STATE
+from tilearray.engine.common_dtype import common_dtype_of
+from tilearray.engine.context import operand_of
 from tilearray.engine.devices import CPU, Device, DeviceLike, as_device
 from tilearray.engine.signature import (
     ArrayBase,
@@ -38,7 +39,7 @@ from tilearray.ops.execute import execute, fill
 from tilearray.ops.moves import convert
 from tilearray.ops.number_parts import floor
 from tilearray.ops.options import checked_flag
-from tilearray.promotion.scalars import Number, as_number, classify
+from tilearray.promotion.scalars import Number, ScalarClass, as_number, classify
 
 
 def numpy_makes(dtype: np.dtype, device: Device, order: Order) -> bool:
@@ -290,7 +291,8 @@ def arange(
     ----------
     start, stop, step : real number
     dtype : dtype or name, optional
-        None is the default of the numbers' kind, or the wider dtype that holds the values.
+        None is the default of the numbers' kind, or the wider dtype that holds the values. Floats of a 0-d array or a
+        NumPy scalar keep a wider dtype that they have.
     device : Device or str, optional
 
     Raises
@@ -313,15 +315,19 @@ def arange(
     known = ranges.of_small_numbers(start, stop, step, target, where)
     if known is not None:
         return known
-    first, last, stride = numbers = [_number(given, "arange")[0] for given in (start, stop, step)]
+    numbers, typed = zip(*[_number(given, "arange") for given in (start, stop, step)], strict=True)
+    first, last, stride = numbers
     if isinstance(first, complex) or isinstance(last, complex) or isinstance(stride, complex):
-        raise OperandError(f"arange: expected real numbers as start, stop and step, got {tuple(numbers)}; write x.real")
+        raise OperandError(f"arange: expected real numbers as start, stop and step, got {numbers}; write x.real")
     if stride == 0:
         raise ShapeError("arange: expected a step other than 0, got 0; write a step from start toward stop")
     if isinstance(first, float) or isinstance(last, float) or isinstance(stride, float):
         count = _count(first, last, stride)
         first, last = float(first), float(last)
-        return ranges.floats(first, float(stride), count, target or number_dtype(first, last, "arange"), where)
+        if target is None:
+            floats = [dtype for dtype in typed if dtype is not None and dtypes.info(dtype).kind == "float"]
+            target = common_dtype_of((number_dtype(first, last, "arange"), *floats), "arange")
+        return ranges.floats(first, float(stride), count, target, where)
     return _integers(range(first, last, stride), target, where)
 
 
@@ -396,8 +402,9 @@ def linspace(
     retstep : bool
         Whether to return the distance of neighbours as well, as a Python number or an Array; NaN if there are none.
     dtype : dtype or name, optional
-        None is the default of floats or complex numbers, or the wider dtype that holds the limits. Values of an integer
-        dtype are rounded down, as in NumPy.
+        None is the common dtype of the limits and a Python float if one is an array or a NumPy scalar, else the default
+        of floats or complex numbers, or the wider dtype that holds them. Values of an integer dtype are rounded down,
+        as in NumPy.
     axis : int
         The axis of the values in the result, if a limit is an array.
     device : Device or str, optional
@@ -425,7 +432,10 @@ def linspace(
     limits = [_number(given, "linspace")[0] for given in (start, stop)]
     carrier = dtypes.complex128 if any(isinstance(limit, complex) for limit in limits) else dtypes.float64
     first, last = [as_number(limit, carrier, "linspace") for limit in limits]
-    wanted = number_dtype(first, last, "linspace") if dtype is None else dtypes.as_dtype(dtype, "linspace")
+    if dtype is not None:
+        wanted = dtypes.as_dtype(dtype, "linspace")
+    else:
+        wanted = _dtype_of_limits(start, stop) or number_dtype(first, last, "linspace")
     values = ranges.spaced(first, last, count, endpoint, wanted, as_device(device, "linspace"))
     if not retstep:
         return values
@@ -433,13 +443,20 @@ def linspace(
     return values, (last - first) / gaps if gaps > 0 else math.nan
 
 
+def _dtype_of_limits(*limits: Any) -> np.dtype | None:
+    """The common dtype of limits and a Python float, in which Python numbers are weak; None if all of them are."""
+    typed = [operand_of(limit, "linspace") for limit in limits if isinstance(limit, _TYPED)]
+    number = ScalarClass.COMPLEX if any(isinstance(limit, complex) for limit in limits) else ScalarClass.FLOAT32
+    return common_dtype_of((*typed, number), "linspace") if typed else None
+
+
 def _lines(start: Any, stop: Any, count: int, endpoint: bool, dtype: Any) -> tuple[Array, Array]:
     """Evenly spaced values between arrays, along the first axis, and their distances."""
     first, last = all_arrays("linspace", [start, stop])
-    semantics = STATE.get().semantics
-    common = semantics.result_type([first.dtype, last.dtype], "linspace")
-    is_complex = dtypes.info(common).kind == "complex"
-    wide = dtypes.complex128 if is_complex else dtypes.float64
+    given = [limit if classify(limit) is not None else array for limit, array in ((start, first), (stop, last))]
+    common = _dtype_of_limits(*given)
+    assert common is not None  # one of them has axes
+    wide = dtypes.complex128 if dtypes.info(common).kind == "complex" else dtypes.float64
     first, last = first.astype(wide), last.astype(wide)
     gaps = count - endpoint
     steps = (last - first) / (gaps if gaps > 0 else math.nan)
@@ -447,12 +464,7 @@ def _lines(start: Any, stop: Any, count: int, endpoint: bool, dtype: Any) -> tup
     lines = reshape(places, (count, *(1,) * steps.ndim)) * (steps if gaps > 0 else last - first) + first
     if endpoint and count > 1:
         lines[-1] = last
-    if dtype is None:
-        is_float = dtypes.info(common).kind in ("float", "complex")
-        wanted, rounds_down = common if is_float else semantics.true_division, False
-    else:
-        wanted = dtypes.as_dtype(dtype, "linspace")
-        rounds_down = dtypes.info(wanted).kind in ("int", "uint")
-    if rounds_down:
+    wanted = common if dtype is None else dtypes.as_dtype(dtype, "linspace")
+    if dtypes.info(wanted).kind in ("int", "uint"):
         return floor(lines).astype(wanted), steps
     return lines.astype(wanted, copy=False), steps.astype(wanted, copy=False)
