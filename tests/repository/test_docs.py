@@ -49,6 +49,15 @@ def anchors(path: Path) -> set[str]:
 # --- the shape of the documentation -------------------------------------------------------------------------------
 
 
+def test_every_public_name_is_on_a_page():
+    text = "".join(path.read_text(encoding="utf-8") for path in PAGES)
+    code = " ".join(re.findall(r"```.*?```|`[^`\n]*`", text, re.DOTALL))
+    named = set(re.findall(r"\w+", code))
+    x = ta.ones((2, 2))
+    attributes = {name for name in dir(x) if not name.startswith("_") and hasattr(x, name)}
+    assert {*ta.__all__, *attributes} - named == set()
+
+
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
 def test_links_lead_somewhere(path: Path):
     links = re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8"))
@@ -73,6 +82,14 @@ def test_every_record_is_cited_or_the_newest_of_its_kind():
     cited = {Path(record).stem for path in PAGES for record in RECORD.findall(path.read_text(encoding="utf-8"))}
     newest = {stem[len("2026-11-22T1212-") :]: stem for stem in sorted(stored)}
     assert stored - cited - set(newest.values()) == set()
+
+
+def test_the_list_of_records_has_each_under_its_own_time():
+    folder = ROOT / "benchmarks" / "results"
+    listed = re.findall(r"^\| \[([\w-]+)\]\(([\w-]+)\.md\)", (folder / "README.md").read_text(encoding="utf-8"), re.M)
+    assert {stem for _, stem in listed} == {path.stem for path in folder.glob("*.md")} - {"README"}
+    moment = len("2026-11-22T1212")
+    assert [(name, stem) for name, stem in listed if name[:moment] != stem[:moment]] == []
 
 
 # --- facts --------------------------------------------------------------------------------------------------------
