@@ -118,6 +118,26 @@ def test_elements_outside_of_a_view_are_all_others():
     assert elements_outside(Layout.of((4, 6)), Layout((12,), (2,)), 0, 0) is None
 
 
+def test_elements_outside_of_a_slice_of_the_same_array():
+    """Slices of any steps; the part and the view may be turned, and all are found."""
+    rng, partial = np.random.default_rng(4), 0
+    for shape in [(4, 6), (3, 5, 4), (17,), (8, 7)] * 300:
+        array = np.arange(math.prod(shape)).reshape(shape)
+        pair = [
+            array[tuple([slice(*sorted(rng.integers(0, n + 1, 2)), rng.integers(1, 4)) for n in shape])] for _ in "xy"
+        ]
+        base, view = [each[::-1] if rng.random() < 0.3 else each.T if rng.random() < 0.3 else each for each in pair]
+        common = set(base.ravel().tolist()) & set(view.ravel().tolist())
+        if not common:
+            continue
+        layouts = [Layout(each.shape, tuple([step // 8 for step in each.strides])) for each in (base, view)]
+        keys = elements_outside(*layouts, int(base.flat[0]), int(view.flat[0]))
+        rest = [number for key in keys for number in base[key].ravel().tolist()]
+        assert sorted([*rest, *common]) == sorted(base.ravel().tolist())
+        partial += bool(rest) and len(common) < view.size
+    assert partial > 150
+
+
 def test_elements_outside_of_a_view_that_takes_none_are_not_found():
     assert elements_outside(Layout((4,), (6,)), Layout((4, 2), (6, 1)), 0, 4) is None  # a column beside two others
     assert elements_outside(Layout.of(()), Layout.of((3,)), 0, 5) is None

@@ -40,6 +40,27 @@ def written_over(x: Any, y: Any) -> Any:
     return found, other + found, third, ta.pad(y, ((1, 2), (0, 1)))
 
 
+def strided(x: Any, y: Any) -> Any:
+    """Parts of any steps, each of which has some elements of those before it."""
+    found, other = x + y, ta.zeros_like(x)
+    found[:, ::2] = 1
+    found[1:, 1:] = x[:-1, :-1]
+    found[::2, 1:4] *= y[::2, 1:4]
+    other.T[1::3, ::2] = 2
+    other[:2, ::-1] += x[1:]
+    other[::-2, ::3] = found[::2, 1::2]
+    return found, other - found, other[1:]
+
+
+def written_arguments(x: Any, y: Any) -> Any:
+    """Arguments of which a part is written are read as a whole, and written again."""
+    x[0], x[-1] = 0, y[0]
+    y[:, ::2] = x[:, ::2] - y[:, ::2]
+    y[:, 1:] = y[:, :-1] * 2
+    x[1:] += x[:-1] + y[1:]
+    return x[:, 1:] - x[:, :-1], ta.sum(y, axis=0), y
+
+
 def rotated(x: Any, y: Any) -> Any:
     """The halves of rows change places, as in a rotary embedding."""
     return x * 2 + ta.concat([-x[:, 2:], x[:, :2]], axis=1) * y
@@ -75,6 +96,9 @@ JOINED: list[Callable[[Any, Any], Any]] = [
     in_parts,
     before_writes,
     written_over,
+    strided,
+    written_arguments,
+    lambda x, y: written_arguments(x[:, 1:], y[:, -2::-1]),
     rotated,
     normed,
     twice,

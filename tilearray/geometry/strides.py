@@ -18,8 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import gcd, prod
 
 Ints = tuple[int, ...]
+Ranges = tuple[range, range]
 
 ENUMERATED = 65536  # `overlaps` is exact up to this number of elements.
 
@@ -137,8 +139,8 @@ def overlaps(shape: Ints, strides: Ints) -> bool:
 def are_apart(shapes: tuple[Ints, Ints], strides: tuple[Ints, Ints], starts: tuple[int, int]) -> bool:
     """Whether it is plain that two views of one memory have no element in common, although their ranges overlap.
 
-    Both are boxes in an array whose axes have all strides that occur, each a multiple of the next one: then they have
-    no element in common if their indices along one axis have none. Otherwise the answer is False.
+    Both are slices of an array: then they have no element in common if their indices along one axis have none.
+    Otherwise the answer is False.
 
     Parameters
     ----------
@@ -154,40 +156,78 @@ def are_apart(shapes: tuple[Ints, Ints], strides: tuple[Ints, Ints], starts: tup
     >>> are_apart(((5,), (5,)), ((2,), (2,)), (0, 1))
     True
     """
-    found = boxes_of(shapes, strides, starts)
-    return found is not None and any(end <= other or last <= first for (first, end), (other, last) in found.values())
+    found = indices_of_slices(shapes, strides, starts)
+    return found is not None and not all(common_range(one, other) for one, other in found.values())
 
 
-def boxes_of(
+def indices_of_slices(
     shapes: tuple[Ints, Ints], strides: tuple[Ints, Ints], starts: tuple[int, int]
-) -> dict[int, tuple[tuple[int, int], tuple[int, int]]] | None:
-    """Return the indices of two views of one memory in an array whose axes have all strides that occur.
+) -> dict[int, Ranges] | None:
+    """Return the indices that two views of one memory have in an array of which both are slices.
 
-    For each stride these are the first index and the one after the last, of both views. The result is None if there is
-    no such array. The arguments are those of `are_apart`.
+    They are given for the stride of each axis of the array, the largest first. The result is None if no such array is
+    found. The arguments are those of `are_apart`.
 
     Examples
     --------
-    >>> boxes_of(((4, 3), (4, 2)), ((5, 1), (5, 1)), (0, 3))
-    {5: ((0, 4), (0, 4)), 1: ((0, 3), (3, 5))}
+    >>> indices_of_slices(((4, 3), (4, 2)), ((5, 1), (5, 2)), (0, 6))
+    {5: (range(0, 4), range(1, 5)), 1: (range(0, 3), range(1, 4, 2))}
     """
-    axes = [[(step, n) for n, step in zip(*given) if n > 1 and step] for given in zip(shapes, strides)]
-    moving = [dict(each) for each in axes]
-    steps = sorted({1, *moving[0], *moving[1]}, reverse=True)
-    ratios = [before // step for before, step in pairwise(steps)]
-    repeats = any(len(extents) < len(each) for extents, each in zip(moving, axes))
-    if repeats or any(before % step for before, step in pairwise(steps)):
-        return None
-    boxes: list[list[tuple[int, int]]] = []
-    for left, extents in zip(starts, moving):
-        box: list[tuple[int, int]] = []
-        for step in steps:
-            index, left = divmod(left, step)
-            box.append((index, index + extents.get(step, 1)))
-        if any(end > ratio for (_, end), ratio in zip(box[1:], ratios)):
-            return None  # it runs over the end of an axis
-        boxes.append(box)
-    return dict(zip(steps, zip(*boxes)))
+    views = [
+        (start, sorted([(step, n) for n, step in zip(shape, each) if n > 1 and step]))
+        for shape, each, start in zip(shapes, strides, starts)
+    ]
+    return _indices_along(tuple(sorted({1, *[step for _, axes in views for step, _ in axes]}, reverse=True)), views)
+
+
+def _indices_along(steps: Ints, views: list[tuple[int, list[tuple[int, int]]]]) -> dict[int, Ranges] | None:
+    """Return the same for an array whose axes have some of these strides, or common divisors of them.
+
+    Strides of a slice are multiples of those of the array, so not every one is that of an axis.
+    """
+    for place, (above, step) in enumerate(pairwise(steps)):
+        if above % step:
+            before, after = steps[:place], steps[place + 2 :]
+            divided = tuple(sorted({*before, *after, gcd(above, step)}, reverse=True))
+            return _indices_along((*before, above, *after), views) or _indices_along(divided, views)
+    found: list[list[range]] = []
+    for start, axes in views:
+        mine: list[range] = []
+        for place, step in enumerate(steps):
+            first, start = divmod(start, step)
+            along = [(each // step, n) for each, n in axes if _is_along(steps, place, each)]
+            if any(outer != inner * n for (inner, n), (outer, _) in pairwise(along)):
+                return None
+            stride = along[0][0] if along else 1
+            mine.append(range(first, first + stride * (prod([n for _, n in along]) - 1) + 1, stride))
+            if place and mine[-1].stop * step > steps[place - 1]:  # it runs over the end of the axis
+                return _indices_along((*steps[: place - 1], *steps[place:]), views)
+        found.append(mine)
+    return dict(zip(steps, zip(*found)))
+
+
+def _is_along(steps: Ints, place: int, stride: int) -> bool:
+    """Whether a stride is a multiple of one of several, and of none before it."""
+    return not stride % steps[place] and all(stride % each for each in steps[:place])
+
+
+def common_range(one: range, other: range) -> range:
+    """Return the numbers that two ascending ranges have in common.
+
+    Examples
+    --------
+    >>> common_range(range(1, 20, 2), range(2, 20, 3))
+    range(5, 20, 6)
+    """
+    divisor = gcd(one.step, other.step)
+    times, rest = divmod(other.start - one.start, divisor)
+    if rest:
+        return range(0)
+    period = other.step // divisor
+    first = one.start + times * pow(one.step // divisor, -1, period) % period * one.step
+    step = one.step * period
+    first += max(0, -(-(other.start - first) // step)) * step
+    return range(first, min(one.stop, other.stop), step)
 
 
 def broadcast_strides(shape: Ints, strides: Ints, target: Ints) -> Ints:

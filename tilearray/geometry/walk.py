@@ -22,7 +22,7 @@ import functools
 from typing import NamedTuple
 
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.strides import boxes_of
+from tilearray.geometry.strides import common_range, indices_of_slices
 
 Ints = tuple[int, ...]
 
@@ -116,9 +116,7 @@ def elements_outside(base: Layout, view: Layout, first: int, other: int) -> list
     >>> elements_outside(Layout.of((4, 6)), Layout((4, 2), (6, 1)), 0, 4)
     [(slice(0, 4, 1), slice(0, 4, 1))]
     """
-    runs = Layout((view.size,), (1,)) if view.contiguous else view
-    slices = _slices_of(base, view, other - first) or _slices_of(base, runs, other - first)
-    taken = slices or _common_slices(base, view, first, other)
+    taken = _common_slices(base, view, first, other)
     if taken is None:
         return None
     found: list[tuple[slice, ...]] = []
@@ -132,37 +130,28 @@ def elements_outside(base: Layout, view: Layout, first: int, other: int) -> list
     return found
 
 
-def _slices_of(base: Layout, view: Layout, shift: int) -> list[tuple[int, int, int]] | None:
-    """Return for each axis of an array the first index of a view of it, the step and the number of indices."""
-    walk = walk_of_view(base, view, shift)
-    if walk is None or not view.size:
-        return None
-    taken = [(first, 1, 1) for first in walk.start]
-    for size, step in zip(view.shape, walk.steps):
-        moved = [axis for axis, move in enumerate(step) if move]
-        if size == 1:
-            continue
-        if len(moved) != 1 or taken[moved[0]][2] != 1:
-            return None
-        (axis,) = moved
-        last = walk.start[axis] + (size - 1) * step[axis]
-        taken[axis] = min(walk.start[axis], last), abs(step[axis]), size
-    return taken
-
-
 def _common_slices(base: Layout, view: Layout, first: int, other: int) -> list[tuple[int, int, int]] | None:
-    """Return the same for the elements that an array and a view of its memory have in common."""
-    strides = base.strides, tuple([abs(stride) for stride in view.strides])
-    if base.low or base.overlaps_itself:
+    """Return for each axis of an array the first index, the step and the number of those that a view has as well."""
+    strides = tuple(map(abs, base.strides)), tuple(map(abs, view.strides))
+    starts = first + base.low, other + view.low
+    if base.overlaps_itself:
         return None
-    boxes = boxes_of((base.shape, view.shape), strides, (first, other + view.low)) or {}
-    taken = {
-        stride: (max(start, begin) - start, 1, min(end, last) - max(start, begin))
-        for stride, ((start, end), (begin, last)) in boxes.items()
-    }
-    if not taken or any(count <= 0 for _, _, count in taken.values()):
+    indices = indices_of_slices((base.shape, view.shape), strides, starts)
+    if indices is None or not all(common_range(*both) for both in indices.values()):
         return None
-    return [taken[stride] if size > 1 else (0, 1, 1) for size, stride in zip(base.shape, base.strides)]
+    taken: list[tuple[int, int, int]] = []
+    for size, stride in zip(base.shape, base.strides):
+        if size == 1:
+            taken.append((0, 1, 1))
+            continue
+        mine, theirs = next(both for step, both in indices.items() if not stride % step)
+        if len(mine) != size:
+            return None  # two axes are one in that array
+        both = common_range(mine, theirs)
+        start, last = mine.index(both[0]), mine.index(both[-1])
+        step = both.step // mine.step if len(both) > 1 else 1
+        taken.append((start if stride > 0 else size - 1 - last, step, len(both)))
+    return taken
 
 
 def _index_at(base: Layout, distance: int) -> Ints | None:

@@ -7,7 +7,7 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
-from support.joined_graphs import check_joined
+from support.joined_graphs import check_joined, written_arguments
 from support.threads import in_threads
 from support.trees import bits
 
@@ -576,6 +576,7 @@ NO_VALUES = "needs the values of an array, and an array has none while the funct
         (lambda x: x[ta.asarray([0, 1])], "fuse: an index that is an array is not elementwise, and not a reduction"),
         (lambda x: x.__setitem__([0, 1], 2), "fuse: an index that is an array is not elementwise"),
         (lambda x: ta.take(x, ta.asarray([0])), "fuse: elements at an index that is an array are not elementwise"),
+        (lambda x: ta.add.at(x + 1, [0], 2), "fuse: a sum or a count at places is not elementwise"),
         (lambda x: ta.put(x + 1, ta.asarray([0]), 2), "fuse: elements at an index that is an array are not elem"),
         (lambda x: x + ta.empty_like(x), "fuse: add reads an array before it is written; write ta.zeros_like(x)"),
         (lambda x: OUTSIDE.__iadd__(x), "fuse: add writes to an array that is not an argument; write it as an arg"),
@@ -591,12 +592,12 @@ def test_functions_that_cannot_be_fused(function, message):
 OUTSIDE = ta.zeros(4)
 
 
-def test_every_second_element_of_some_parts_is_not_written():
+def test_a_run_over_the_end_of_a_part_is_not_written():
     @ta.fuse
     def f(x):
         y = x * 2
-        y[1:4] = 0
-        y[::2] = 1
+        y[1:, 1:] = 0
+        y.reshape(-1)[3:9] = 1
         return y
 
     message = (
@@ -604,7 +605,7 @@ def test_every_second_element_of_some_parts_is_not_written():
         "the parts in two fused functions"
     )
     with pytest.raises(FusionError, match=re.escape(message)):
-        f(floats(6))
+        f(floats(3, 4))
 
 
 def test_an_argument_is_written_in_any_number_of_parts():
@@ -623,6 +624,14 @@ def test_an_argument_is_written_in_any_number_of_parts():
 
 def test_arrays_that_are_joined_of_parts_are_those_of_the_function():
     check_joined("cpu")
+
+
+def test_arguments_with_gaps_are_read_after_a_part_is_written():
+    given, plain = [[floats(3, 9)[:, ::2], floats(6, 5)[::-2]] for _ in "xy"]
+    for found, wanted in zip(ta.fuse(written_arguments)(*given), written_arguments(*plain), strict=True):
+        same(found, wanted)
+    for found, wanted in zip(given, plain, strict=True):
+        same(found, wanted)
 
 
 def test_parts_of_one_shape_are_one_launch():

@@ -112,10 +112,12 @@ def buffer_of(x: ArrayBase) -> TracedBuffer:
 
 
 def _is_joined(x: ArrayBase) -> bool:
-    """Whether an array that the function makes has elements of several parts that were written one by one."""
+    """Whether an array has elements of several parts that were written one by one, or in memory and of a part."""
     buffer = buffer_of(x)
-    is_alone = buffer.place >= 0 or len(buffer.writes) < 2
-    return not is_alone and sum(_touch(x, write.target) for write in buffer.writes) > 1
+    if len(buffer.writes) < 1 + (buffer.place < 0):
+        return False
+    touched = [write.target for write in buffer.writes if _touch(x, write.target)]
+    return len(touched) > 1 or (buffer.place >= 0 and len(touched) == 1 and not _is_part(x, touched[0]))
 
 
 def _needs_values(name: str, instead: str) -> Any:
@@ -209,6 +211,7 @@ _WHAT = {
     "to_numpy": "reading the values of an array",
     "from_device": "a copy between devices",
     "collectives": "an exchange of data between devices",
+    "computes_places": "a sum or a count at places",
 }
 """The parts of a backend that a fused function cannot use, in words."""
 
@@ -380,7 +383,7 @@ class Trace:
         layout = signature.layout
         made_here = buffer.place < 0
         if _is_joined(x):
-            return _read_joined(buffer, x, function)
+            return self._read_joined(buffer, x, function)
         for target, value in buffer.writes:
             if _same_view(x, target):
                 return all_of(value)
@@ -407,6 +410,40 @@ class Trace:
             kept += parts
         buffer.writes, buffer.joined = [*kept, Write(x, value)], None
 
+    def _read_joined(self, buffer: TracedBuffer, x: ArrayBase, function: str) -> Use:
+        """Return where the elements of several parts of an array are."""
+        dtype, layout = x._signature.dtype, x._signature.layout
+        writes, needed = buffer.writes, buffer.nbytes
+        if buffer.place >= 0:
+            source = self.sources[buffer.place][0]
+            writes = [*self._unwritten(source, buffer), *writes]
+            needed = source._signature.nbytes if _is_part(x, source) else needed  # else it may have elements between
+        parts = [write.target._signature for write in writes]
+        if sum(part.nbytes for part in parts) != needed or any(part.dtype != dtype for part in parts):
+            raise FusionError(
+                f"fuse: {function} reads an array of which the function writes a part; write to ta.zeros_like(x), or "
+                f"all parts in one dtype"
+            )
+        if buffer.joined is None:
+            places = [
+                (value, target._offset // dtype.itemsize, target._signature.layout.strides)
+                for target, value in writes
+                if target.size
+            ]
+            buffer.joined = joined(places, buffer.nbytes // dtype.itemsize)
+        walk = walk_of_view(buffer.joined.layout, layout, x._offset // dtype.itemsize)
+        assert walk is not None
+        return Use(buffer.joined, layout.shape, walk)
+
+    def _unwritten(self, source: Traced, buffer: TracedBuffer) -> list[Write]:
+        """Return the parts of an argument that are as they were, as copies of memory."""
+        layout, dtype = source._signature.layout, source._signature.dtype
+        found = [Write(source, copied(Load(buffer.place, 0, layout.shape, layout.strides, dtype), 0))]
+        for target, _ in buffer.writes:
+            parts = [_outside(each, target, 1) if _touch(target, each.target) else [each] for each in found]
+            found = [part for each in parts for part in each or ()]
+        return found
+
 
 class _Placed(NamedTuple):
     """Something on a device."""
@@ -419,25 +456,12 @@ def _same_view(x: ArrayBase, y: ArrayBase) -> bool:
     return x._offset == y._offset and mine.layout == other.layout and mine.dtype == other.dtype
 
 
-def _read_joined(buffer: TracedBuffer, x: ArrayBase, function: str) -> Use:
-    """Return where the elements of several parts of an array are."""
-    dtype, layout = x._signature.dtype, x._signature.layout
-    parts = [write.target._signature for write in buffer.writes]
-    if sum(part.nbytes for part in parts) != buffer.nbytes or any(part.dtype != dtype for part in parts):
-        raise FusionError(
-            f"fuse: {function} reads an array of which the function writes a part; write to ta.zeros_like(x), or all "
-            f"parts in one dtype"
-        )
-    if buffer.joined is None:
-        places = [
-            (value, target._offset // dtype.itemsize, target._signature.layout.strides)
-            for target, value in buffer.writes
-            if target.size
-        ]
-        buffer.joined = joined(places, buffer.nbytes // dtype.itemsize)
-    walk = walk_of_view(buffer.joined.layout, layout, x._offset // dtype.itemsize)
-    assert walk is not None
-    return Use(buffer.joined, layout.shape, walk)
+def _is_part(x: ArrayBase, target: ArrayBase) -> bool:
+    """Whether a view reads elements of another one alone, or their bytes in another way."""
+    (mine, other), itemsize = (x._signature.layout, target._signature.layout), target._signature.itemsize
+    if x._signature.dtype != target._signature.dtype or (x._offset - target._offset) % itemsize:
+        return True
+    return _same_view(x, target) or walk_of_view(other, mine, (x._offset - target._offset) // itemsize) is not None
 
 
 def _outside(write: Write, x: ArrayBase, order: int) -> list[Write] | None:

@@ -126,9 +126,9 @@ def joined(parts: Sequence[tuple[Value, int, Ints]], size: int) -> Value:
     return Value(_copying(dtype), reads, Layout.of((size,)), dtype, order, None, places)
 
 
-def copied(read: Use, order: float) -> Value:
-    """Return elements of a value as a value of its own."""
-    dtype = read.value.dtype
+def copied(read: Load | Use, order: float) -> Value:
+    """Return elements of memory or of a value as a value of its own."""
+    dtype = read.dtype if isinstance(read, Load) else read.value.dtype
     return Value(_copying(dtype), (read,), Layout.of(read.shape), dtype, order)
 
 
