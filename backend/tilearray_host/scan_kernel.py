@@ -22,6 +22,7 @@ from tilearray_host.casts import dtype_named
 from tilearray_host.float_errors import quiet, quietly
 from tilearray_host.memory import allocate
 from tilearray_host.reduction_kernel import Part, needed, slots_of, steps_of
+from tilearray_host.scratch import give_back, take
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Launch = Callable[..., None]
@@ -34,6 +35,9 @@ STEPS = 16
 """The least elements along the scanned axis of a block, if there are as many."""
 WIDE = 64
 """The elements of a row from which one call for each row is faster than ``ufunc.accumulate`` across rows."""
+GAP = 64
+"""The bytes between the lanes of a result. Lanes that are a power of two of bytes apart share few lines of a cache, and
+to write them to rows of memory takes five times as long."""
 SHORT = 2**12
 """The most elements of a short scan."""
 SHORT_WIDE = 8
@@ -137,6 +141,9 @@ class ScanKernel:
             first = number = 0  # the first element that is not scanned, and its segment
             while first < length:
                 whole = min(at_once, (length - first) // (segment * members))
+                if at_once and not whole and members > 1:
+                    self._last_block(order, out[(slice(first, None), *part)], x[(slice(first, None), *part)], block)
+                    break
                 count = whole * members if number % members == 0 and whole else 1
                 place = (slice(first, first + count * segment), *part)
                 if count > 1:
@@ -152,12 +159,28 @@ class ScanKernel:
 
     def _at_once(self, out: Array, x: Array, block: Array | None) -> Array:
         """Scan some whole blocks, which are the fourth axis; return what the blocks are combined to up to the last."""
-        found = _in_segments(x.shape, self.scan.dtype)
+        dtype = self.scan.dtype
+        nbytes = math.prod(x.shape) * dtype.itemsize
+        piece = take(2 * nbytes + len(x) * GAP)
+        found = _in_segments(x.shape, dtype, piece)
         values = self._values(x, found, _in_segments)
         totals = self.scan.joined(found, 2, self.scan.chunks(found, None), None)[-1]
-        totals = self.scan.joined(found, 3, totals.copy(), block)
-        self._store(out, values, found, _in_segments)
+        result = _in_segments(x.shape, dtype, piece[nbytes:], GAP)
+        totals = self.scan.joined(found, 3, totals.copy(), block, result)
+        self._store(out, values, result, _in_segments)
+        give_back(piece)
         return totals[-1]
+
+    def _last_block(self, order: Order, out: Array, x: Array, block: Array | None) -> None:
+        """Scan the last block, which is shorter, with elements after it that have no influence."""
+        length, *kept = x.shape
+        members = -(-length // order.segment)
+        values = np.zeros((members * order.segment, *kept), x.dtype)
+        values[:length] = x
+        found = np.empty(values.shape, out.dtype)
+        order = order._replace(members=members)
+        self._at_once(_segments(found, order), _segments(values, order), block)
+        out[...] = found[:length]
 
     def _segment(self, lanes: int, along: bool, out: Array, x: Array, before: tuple[Array | None, ...]) -> Array:
         """Scan a segment, some chunks at a time; return its total. `before` is what its elements are combined with."""
@@ -239,10 +262,19 @@ def _along(shape: Ints, dtype: np.dtype[Any]) -> Array:
     return np.moveaxis(np.empty((shape[0], *shape[2:], shape[1]), dtype), -1, 1)
 
 
-def _in_segments(shape: Ints, dtype: np.dtype[Any]) -> Array:
-    """Return memory of whole blocks, whose chunks follow each other in it as in the operand."""
+def _in_segments(shape: Ints, dtype: np.dtype[Any], memory: Array | None = None, gap: int = 0) -> Array:
+    """Return memory of whole blocks, whose chunks follow each other in it as in the operand, new or part of another.
+
+    After each lane is a gap of some bytes. Kept axes are slower than the chunks of an operand that is scanned along its
+    rows, and faster than chunks of one element.
+    """
     lanes, chunks, segments, blocks, *kept = shape
-    return np.empty((lanes, blocks, segments, chunks, *kept), dtype).swapaxes(1, 3)
+    last = len(kept) + 1 if lanes > 1 else 1
+    extents = (*kept, blocks, segments, chunks) if lanes > 1 else (blocks, segments, chunks, *kept)
+    strides = [math.prod(extents[place + 1 :]) * dtype.itemsize for place in range(len(extents))]
+    lane = math.prod(extents) * dtype.itemsize + gap
+    found = np.ndarray((lanes, *extents), dtype, memory, 0, (lane, *strides))
+    return np.moveaxis(found, (last + 2, last + 1, last), (1, 2, 3))
 
 
 def _segments(x: Array, order: Order) -> Array:
@@ -356,8 +388,8 @@ class _Scan:
             if given.others.size:
                 ufunc(given.before, given.others, given.others)
 
-    def joined(self, x: Array, axis: int, totals: Array, last: Array | None) -> Array:
-        """Combine each part along an axis with all parts before it, in place.
+    def joined(self, x: Array, axis: int, totals: Array, last: Array | None, out: Array | None = None) -> Array:
+        """Combine each part along an axis with all parts before it, in place or to `out`; x may change then.
 
         `totals` are copies of the last elements of the parts, along its first axis, and `last` is that of what comes
         before the first part. Return what the totals become.
@@ -365,14 +397,17 @@ class _Scan:
         run, ahead = totals, (slice(None),) * axis
         self._run(run, last)
         if self._identity is not None:
-            before = np.empty_like(x[(0,) * axis])  # in the order of memory of x
-            before[0] = self._identity if last is None else last
-            before[1:] = run[:-1]
-            self.into(before, x)
+            repeated = 1 if len(x) > 1 else axis  # axes that `before` lacks: one long row adds faster than many
+            before = np.empty_like(x[(0,) * repeated])  # in the order of memory of x
+            before[(*ahead[repeated:], 0)] = self._identity if last is None else last
+            before[(*ahead[repeated:], slice(1, None))] = run[:-1]
+            self._ufunc(before, x, out=x if out is None else out)
             return run
         if last is not None:
             self.into(last, x[(*ahead, 0)])
         self.into(run[:-1], x[(*ahead, slice(1, None))])
+        if out is not None:
+            out[...] = x
         return run
 
     def _lanes(self, x: Array) -> None:
