@@ -23,18 +23,15 @@ from tilearray import dtypes
 from tilearray.engine.array_type import A
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
-from tilearray.engine.execute import run_fixed
+from tilearray.engine.execute import FixedCall, is_recorded, run_fixed
 from tilearray.engine.expression import ExpressionBuilder
-from tilearray.engine.operation import FixedOperation, Operation, typed_scalar
-from tilearray.engine.plan import Key, make_plan
-from tilearray.engine.signature import Signature, empty_array, signature_of
-from tilearray.engine.watch import WATCH
+from tilearray.engine.operation import FixedOperation
+from tilearray.engine.signature import Signature, new_array, signature_of
 from tilearray.errors import ShapeError
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.indexing.take import take_along_axis
 from tilearray.functions.indexing.views import get
 from tilearray.functions.manipulation import c_contiguous, moveaxis, new_like, reshape
-from tilearray.functions.reduce import refuse
 from tilearray.functions.scans import scan
 from tilearray.functions.sort_keys import (
     SAMPLES,
@@ -55,7 +52,6 @@ from tilearray.functions.sort_keys import (
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.sorting import DIGIT, DIGITS, WHOLE, blocks_of, has_few_blocks, is_swept, words_of_sweep
 from tilearray.ops.execute import fill
-from tilearray.ops.scan import scan_of
 
 _INT32, _INT64, _UINT32, _UINT64 = dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64
 HALF = 32
@@ -225,18 +221,13 @@ def _is_long(x: Any) -> bool:
     return x.shape[0] == 1 and x.size >= MENDED
 
 
-def _is_watched(x: Any) -> bool:
-    """Whether operations are recorded, or their plans told."""
-    return not (STATE.get().recording is None and WATCH.plan is None and x._signature.device.recorder is None)
-
-
 def _looked_at(x: Any, turned: Turned, sample: Sample | None = None) -> tuple[Turned, int]:
     """Return how keys of rows are narrowed, and how many upper digits are worth a sort before short runs are, or 0.
 
     The call waits for the device, if it may: keys are wide and many. Keys of floats fill all digits but rarely.
     """
     is_float, is_long = dtypes.info(x.dtype).kind == "float", _is_long(x)
-    if not is_wide(x.dtype) or not (is_long or (x.size >= NARROWED and not is_float)) or _is_watched(x):
+    if not is_wide(x.dtype) or not (is_long or (x.size >= NARROWED and not is_float)) or is_recorded(x.device):
         return turned, 0
     if x.device.backend.is_captured(STATE.get().stream):
         return turned, 0
@@ -308,37 +299,27 @@ def _sweeps_of(x: Any, turned: Turned, start: int, end: int, dtype: np.dtype) ->
     rows, extent = x.shape
     if not is_swept(rows, extent, digits):
         return [None] * digits
-    numbers = start, *turned.numbers
-    if not _is_watched(x):
-        key = x._signature, digits, turned.form, dtype.itemsize
-        return (_BEGINNINGS.get(key) or _BEGINNINGS.put(key, _Beginning(*key)))(STATE.get().stream, x, numbers)
-    words, nowhere = words_of_sweep(x.size, dtype.itemsize), Layout(x.shape, (0, 0))
-    memory = fill(new_like(x, (digits * (DIGITS + words),), _INT32), 0, "sort")
-    counts = memory._view(Layout.of((digits, DIGITS)))
-    run_fixed(_counting_all(x.dtype, digits, turned.form), [x, *numbers], counts)
-    return [
-        Sweep(memory._view(nowhere, DIGITS * digit), memory._view(nowhere, DIGITS * digits + words * digit))
-        for digit in range(digits)
-    ]
+    key = x._signature, digits, turned.form, dtype.itemsize
+    known = _BEGINNINGS.get(key) or _BEGINNINGS.put(key, _Beginning(*key))
+    return known(x, (start, *turned.numbers))
 
 
 class _Beginning:
-    """The plans of `_sweeps_of` for rows of one signature, found once, as those of `_Pass`."""
+    """All that `_sweeps_of` needs for rows of one signature: to find it takes longer than launches."""
 
     def __init__(self, given: Signature, digits: int, form: str, itemsize: int) -> None:
         shape, device, size = given.layout.shape, given.device, _INT32.itemsize
         words = words_of_sweep(shape[1], itemsize)
-        counting = _counting_all(given.dtype, digits, form)
         self._memory = signature_of(Layout.of((digits * (DIGITS + words),)), _INT32, device)
         self._counts = signature_of(Layout.of((digits, DIGITS)), _INT32, device)
         self._nowhere = signature_of(Layout(shape, (0, 0)), _INT32, device)
-        self._count = _planned(counting, [given, *_numbers(counting)], self._counts)
+        self._count = FixedCall(_counting_all(given.dtype, digits, form))
         self._places = [(size * DIGITS * k, size * (DIGITS * digits + words * k)) for k in range(digits)]
 
-    def __call__(self, stream: Any, x: Any, numbers: tuple[float, ...]) -> list[Sweep | None]:
-        memory = fill(empty_array(x.__class__, self._memory, stream), 0, "sort")
+    def __call__(self, x: Any, numbers: tuple[float, ...]) -> list[Sweep | None]:
+        memory = fill(new_array(x.__class__, self._memory), 0, "sort")
         make, buffer, nowhere = x._make, memory._buffer, self._nowhere
-        self._count(stream, make(buffer, 0, self._counts), x, *numbers)
+        self._count.run([x, *numbers], make(buffer, 0, self._counts))
         return [Sweep(make(buffer, counts, nowhere), make(buffer, turns, nowhere)) for counts, turns in self._places]
 
 
@@ -361,66 +342,37 @@ def _partitioned(
 
     The operation takes the numbers of the keys, and `further` ones.
     """
-    numbers, form = (shift, *turned.numbers), turned.form
-    if not _is_watched(x):
-        key = operation, x._signature, dtype, form, sweep is not None
-        return (_PASSES.get(key) or _PASSES.put(key, _Pass(*key)))(STATE.get().stream, x, numbers, further, sweep)
-    rows, extent = x.shape
-    places, by_block = end_dtype(extent), has_few_blocks(rows, extent)
-    nowhere = Layout(x.shape, (0, 0))
-    memory: Sequence[Any] = sweep or ()
-    if sweep is None:
-        counts = new_like(x, (rows, DIGITS * blocks_of(rows, extent)), _INT32)
-        run_fixed(_counting(x.dtype, by_block, form), [x, *numbers], counts)
-        memory = [(counts if by_block else scan("sort", "add", counts, 1, places))._view(nowhere)]
-    moving = operation(x.dtype, places, _found_from(by_block, sweep is not None), form)
-    return run_fixed(moving, [x, *numbers, *further, *memory], new_like(x, x.shape, dtype))
-
-
-def _found_from(by_block: bool, is_swept: bool) -> str:
-    """Return what places are found from, as of the node "rank"."""
-    return "swept" if is_swept else "counts" if by_block else "sums"
+    key = operation, x._signature, dtype, turned.form, sweep is not None
+    known = _PASSES.get(key) or _PASSES.put(key, _Pass(*key))
+    return known(x, (shift, *turned.numbers), further, sweep)
 
 
 class _Pass:
-    """The plans of `_partitioned` for rows of one signature, found once: to find them takes longer than launches."""
+    """All that `_partitioned` needs for rows of one signature, as `_Beginning`."""
 
     def __init__(self, operation: Placing, given: Signature, dtype: np.dtype | None, form: str, is_swept: bool) -> None:
         (rows, extent), device = given.layout.shape, given.device
-        places, by_block = end_dtype(extent), has_few_blocks(rows, extent)
-        moving = operation(given.dtype, places, _found_from(by_block, is_swept), form)
+        places, self._by_block = end_dtype(extent), has_few_blocks(rows, extent)
+        # what places are found from, as of the node "rank"
+        found_from = "swept" if is_swept else "counts" if self._by_block else "sums"
         self._counts = signature_of(Layout.of((rows, DIGITS * blocks_of(rows, extent))), _INT32, device)
         self._memory = signature_of(Layout((rows, extent), (0, 0)), places, device)
         self._result = signature_of(Layout.of((rows, extent)), dtype or given.dtype, device)
-        self._count: Any = None  # a plan compiles its kernels, so a sweep has no plan to count blocks, nor to scan
-        self._scan: Any = None
-        if not is_swept:
-            counting = _counting(given.dtype, by_block, form)
-            self._count = _planned(counting, [given, *_numbers(counting)], self._counts)
-        if not (is_swept or by_block):
-            self._scan = _planned(scan_of("sort", "add", places, 1, False), [self._counts], None)
-        memory = [self._memory] * (1 + is_swept)
-        self._move = _planned(moving, [given, *_numbers(moving), *memory], self._result)
+        self._count = FixedCall(_counting(given.dtype, self._by_block, form))
+        self._move = FixedCall(operation(given.dtype, places, found_from, form))
 
-    def __call__(
-        self, stream: Any, x: Any, numbers: tuple[float, ...], further: tuple[int, ...], sweep: Sweep | None
-    ) -> Any:
-        memory: Sequence[Any] = sweep or ()
-        if sweep is None:
-            counts = self._count(stream, empty_array(x.__class__, self._counts, stream), x, *numbers)
-            found = counts if self._scan is None else self._scan(stream, counts)
-            memory = [x._make(found._buffer, found._offset, self._memory)]
-        return self._move(stream, empty_array(x.__class__, self._result, stream), x, *numbers, *further, *memory)
+    def __call__(self, x: Any, numbers: tuple[float, ...], further: tuple[int, ...], sweep: Sweep | None) -> Any:
+        memory = sweep or (self._counted(x, numbers),)
+        found = new_array(x.__class__, self._result)
+        self._move.run([x, *numbers, *further, *memory], found)
+        return found
 
-
-def _planned(operation: Operation, keys: Sequence[Key], out: Signature | None) -> Callable[..., Any]:
-    """Return the call of a plan. The semantics in force decide nothing about fixed operations."""
-    return make_plan(operation, STATE.get().semantics, keys, out, refuse).call
-
-
-def _numbers(operation: FixedOperation) -> list[Key]:
-    """Return the keys of the numbers that an operation takes."""
-    return [typed_scalar(dtype) for dtype in operation.graph.scalar_dtypes if dtype is not None]
+    def _counted(self, x: Any, numbers: tuple[float, ...]) -> Any:
+        """Return the counts of blocks, or their running sums, as memory."""
+        found = new_array(x.__class__, self._counts)
+        self._count.run([x, *numbers], found)
+        found = found if self._by_block else scan("sort", "add", found, 1, self._memory.dtype)
+        return x._make(found._buffer, found._offset, self._memory)
 
 
 _PASSES: TwoGenerations[_Pass] = TwoGenerations(128)
