@@ -38,10 +38,10 @@ base, start, infinity, near)``
 ``("position",)``                                  the position among the reduced elements in C order, an int64
 ``("slot", node)``                                 how many elements before it, in C order, have a true `node`
 ``("slot", None, input)``                          the same, from memory that the next two nodes have stored
-``("count", node)``                                a bit for each element, whether `node` is true; after the words of
-                                                   these bits, how many are 1 in each segment, an int64
-``("starts", input)``                              how many bits are 1 in all, from the counts that "count" has stored;
-                                                   each count becomes how many are 1 before its segment
+``("count", node)``                                a bit for each element, whether `node` is true; behind these bits,
+                                                   how many are 1 in each segment, and in it before each chunk
+``("starts", input)``                              how many bits are 1 in all, from memory that "count" has stored, in
+                                                   which it stores how many are 1 before each segment
 ``("bins", node, size)``                           for each integer below `size`, a power of two, how many elements of a
                                                    segment have it as `node`, a uint: added to the first elements of
                                                    the output. Behind them it has the largest `node`, as a uint64

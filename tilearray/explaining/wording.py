@@ -76,19 +76,7 @@ def graph_lines(graph: Expression) -> list[str]:
 
 def _read_by(node: tuple[Any, ...]) -> Sequence[int]:
     """Return the nodes that a node reads."""
-    if node[0] in (
-        "cast",
-        "part",
-        "slot",
-        "count",
-        "bins",
-        "marks",
-        "digits",
-        "histograms",
-        "rank",
-        "sizes",
-        "distinct",
-    ):
+    if node[0] in _OF_ONE:
         return () if node[1] is None else (node[1],)
     if node[0] in ("sort", "argsort"):
         return cast(Sequence[int], node[1:])

@@ -13,7 +13,7 @@ BITS = 8
 DIGITS = 1 << BITS
 WARP = 32
 OF_A_THREAD = 16
-"""The most elements of a thread."""
+"""The most elements of a thread of a block of `warps_of`."""
 LEAST_WARPS = DIGITS // WARP
 """The least warps of a block: a thread sums the counters of a digit."""
 
