@@ -15,7 +15,8 @@ pytestmark = [needs_triton, pytest.mark.slow]
     [
         ("check_search", (1, 40, 60)),
         ("check_search", (2, 8, 3000)),
-        ("check_buckets", (6, 20, 300, 64, 99)),
+        ("check_buckets", (6, 25, 1200, 64, 99)),
+        ("check_division", ()),
         ("check_names", ()),
         ("check_counts", (3, 20, 200)),
         ("check_counts", (4, 4, 5000)),
@@ -62,13 +63,16 @@ def test_the_compiler_takes_searches_in_buckets(dtype):
     from tilearray_cuda.kernels.machine_code import read_machine_code
 
     given = dtype_of(dtype)
-    starting = binary_search._starting(given, 1 << 20).graph
-    sources = [kernel_for(starting, ((1 << 20) + 1,), [(1,), (0,)]).source]
+    starting = binary_search._starting(given).graph
+    sources = [kernel_for(starting, ((1 << 20) + 1,), [(1,), (0,), (0,)]).source]
     for operation in (
-        binary_search._searching_in_buckets(given, "right", 1 << 20),
-        binary_search._containing_in_buckets(given, 1 << 20),
+        binary_search._searching_in_buckets(given, "right"),
+        binary_search._containing_in_buckets(given),
     ):
-        for shape, strides in (((5000,), [(1,), (0,), (0,), (1,)]), ((300, 70), [(70, 1), (0, 0), (0, 0), (1, 300)])):
+        for shape, strides in (
+            ((5000,), [(1,), (0,), (0,), (0,), (1,)]),
+            ((300, 70), [(70, 1), (0, 0), (0, 0), (0, 0), (1, 300)]),
+        ):
             sources.append(kernel_for(operation.graph, shape, strides).source)
     for source in sources:
         assert read_machine_code(compile_source(source, 90).cubin).spills == 0

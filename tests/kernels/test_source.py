@@ -38,7 +38,7 @@ import tilearray as ta
 from tilearray import ops
 from tilearray.errors import TileArrayError
 from tilearray.fft.device_fourier import _hermitian, _hermitian_mean, _multiplied
-from tilearray.functions.binary_search import _searching_in_buckets, _starting, searching
+from tilearray.functions.binary_search import _dividing, _searching_in_buckets, _starting, searching
 from tilearray.functions.indexing.gather import gathering
 from tilearray.functions.indexing.scatter import scattering
 from tilearray.geometry.loop import make_loop
@@ -173,9 +173,10 @@ def test_sources_are_complete_and_device_functions_are_used() -> None:
         kernels.append(kernel_for(combined, (1000,), [(0,), (1,), (1,)]))
     for side in ("left", "right"):
         kernels.append(kernel_for(searching(dtype_of("float32"), side).graph, (1000,), [(1,), (0,), (1,)]))
-    kernels.append(kernel_for(_starting(dtype_of("int8"), 256).graph, (257,), [(1,), (0,)]))
-    in_buckets = _searching_in_buckets(dtype_of("int8"), "left", 256).graph
-    kernels.append(kernel_for(in_buckets, (1000,), [(1,), (0,), (0,), (1,)]))
+    kernels.append(kernel_for(_dividing(dtype_of("float32")).graph, (1,), [(1,), (0,)]))
+    kernels.append(kernel_for(_starting(dtype_of("int8")).graph, (257,), [(1,), (0,), (0,)]))
+    in_buckets = _searching_in_buckets(dtype_of("int8"), "left").graph
+    kernels.append(kernel_for(in_buckets, (1000,), [(1,), (0,), (0,), (0,), (1,)]))
     complex64 = dtype_of("complex64")
     kernels.append(kernel_for(_hermitian(complex64).graph, (1000,), [(1,), (1,), (0,)]))
     kernels.append(kernel_for(_hermitian_mean(complex64).graph, (1000,), [(1,)] * 3))

@@ -21,8 +21,9 @@ The nodes are:
 ``("guarded", input, node)``                       the element of an input if `node` is true, else any value
 ``("search", input, size, node, side)``           where the value of a node belongs in an input that is sorted, an int64
 ``("bucketed", input, size, node, side, starts,    the same among sorted keys, integers without a sign, if an input
-buckets)``                                         ``starts`` has the place of each of so many buckets, and their end
-``("start", input, size, node, buckets)``          where the bucket with a number starts among sorted keys, an int64
+rule, of_floats)``                                 ``starts`` has the place of each bucket, and the end of the last one
+``("start", input, size, node, rule, of_floats)``  where the bucket with a number starts among sorted keys, an int64
+``("rule", input, size, buckets, of_floats)``      how sorted keys are divided into so many buckets at most, a float64
 ``("mended", input, size, key, run, flip, base,    how far an element moves in its run of equal upper bits of keys,
 start, center, scale, infinity, near, is_linear)`` doubled, and odd if the run is too long: `library/radix.py` says how
 ``("mended_order", input, size, word, rows, flip,  the same for words of upper bits and positions in an input

@@ -80,7 +80,7 @@ def _read_by(node: tuple[Any, ...]) -> Sequence[int]:
         return () if node[1] is None else (node[1],)
     if node[0] in ("sort", "argsort"):
         return cast(Sequence[int], node[1:])
-    if node[0] in ("search", "bucketed", "start", "mended", "mended_order"):
+    if node[0] in ("search", "bucketed", "start", "rule", "mended", "mended_order"):
         return (node[3],)
     if node[0] == "fold":
         return node[1:4]
@@ -99,6 +99,7 @@ _WORDS = {
     "search": "place of {} in sorted {}",
     "bucketed": "place of {} in sorted {}, of which buckets are known",
     "start": "start of bucket {} in sorted {}",
+    "rule": "width of {} buckets in sorted {}",
     "mended": "place of {} among near keys in {}",
     "mended_order": "place of {} among near words in {}",
     "bins": "how often each integer is {}",
@@ -113,7 +114,16 @@ _WORDS = {
     "fold": "{}, one after the other",
     "fold_words": "{}, one after the other",
 }
-_VALUES = {"search": 2, "bucketed": 2, "start": 2, "mended": 2, "mended_order": 2, "fold": 1, "fold_words": 1}
+_VALUES = {
+    "search": 2,
+    "bucketed": 2,
+    "start": 2,
+    "rule": 2,
+    "mended": 2,
+    "mended_order": 2,
+    "fold": 1,
+    "fold_words": 1,
+}
 """The parts of these nodes that are values, where they are not the first."""
 
 

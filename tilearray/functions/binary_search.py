@@ -4,9 +4,9 @@ Both sides are compared in one dtype. Floats of 8 and 16 bits become float32, an
 there, in the same order. NaN is the last of all, as in sorting.
 
 Of many values, each is searched in its bucket only: among elements whose keys, those of
-`tilearray.functions.sort_keys`, have the same upper bits in their distances from the least key. A bucket of random
-elements has about one, while the first steps of a search among all of them read memory in places that are far from each
-other.
+`tilearray.functions.sort_keys`, have the same upper bits in their distances from the least key, or among floats in an
+interval. A bucket has few elements, while the first steps of a search among all of them read memory in places that are
+far from each other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from tilearray.geometry.layout import Layout
 from tilearray.ops.execute import fill, store
 
 BUCKETS = 1 << 20
-"""The most buckets."""
+"""The most buckets; of many sorted elements `MORE` times as many, so that most have elements of one sector only."""
+MORE = 4
 FEW_VALUES = 4 * BUCKETS
 """The number of values below which buckets take longer to find than they save."""
 FEW_SORTED = 1 << 14
@@ -61,7 +62,7 @@ def search(x: Any, values: Any, dtype: np.dtype, side: str) -> Any:
         ordered = dense
     found = _buckets_for(ordered, wanted)
     if found is not None:
-        return run_fixed(_searching_in_buckets(wanted.dtype, side, BUCKETS), [*found, x.size, wanted], out)
+        return run_fixed(_searching_in_buckets(wanted.dtype, side), [*found, x.size, wanted], out)
     return run_fixed(searching(wanted.dtype, side), [_for_each(ordered, wanted), x.size, wanted], out)
 
 
@@ -73,7 +74,7 @@ def contained(x: Any, values: Any, dtype: np.dtype) -> Any:
     ordered, wanted = _comparable(x, dtype), _comparable(values, dtype)
     found = _buckets_for(ordered, wanted)
     if found is not None:
-        return run_fixed(_containing_in_buckets(wanted.dtype, BUCKETS), [*found, x.size, wanted], None)
+        return run_fixed(_containing_in_buckets(wanted.dtype), [*found, x.size, wanted], None)
     return run_fixed(_containing(wanted.dtype), [_for_each(ordered, wanted), x.size, wanted], None)
 
 
@@ -93,10 +94,11 @@ def _for_each(memory: Any, values: Any) -> Any:
 
 
 class Buckets(NamedTuple):
-    """The keys of a sorted array, and the place where each bucket starts and the last one ends, for each value."""
+    """For each value: the keys of a sorted array, where each bucket starts and the last one ends, and their rule."""
 
     keys: Any
     starts: Any
+    rule: Any
 
 
 def _buckets_for(ordered: Any, values: Any) -> Buckets | None:
@@ -104,9 +106,11 @@ def _buckets_for(ordered: Any, values: Any) -> Buckets | None:
     if values.size < FEW_VALUES or not FEW_SORTED <= ordered.size < 1 << 31:
         return None
     keys = run_fixed(_keying(ordered.dtype), [ordered], new_like(ordered, ordered.shape, key_dtype(ordered.dtype)))
-    starts = new_like(ordered, (BUCKETS + 1,), dtypes.int32)
-    run_fixed(_starting(ordered.dtype, BUCKETS), [_for_each(keys, starts), ordered.size], starts)
-    return Buckets(_for_each(keys, values), _for_each(starts, values))
+    count = BUCKETS * MORE if ordered.size >= 2 * BUCKETS * MORE else BUCKETS
+    rule, starts = new_like(ordered, (1,), dtypes.float64), new_like(ordered, (count + 1,), dtypes.int32)
+    run_fixed(_dividing(ordered.dtype), [_for_each(keys, rule), ordered.size, count], rule)
+    run_fixed(_starting(ordered.dtype), [_for_each(keys, starts), _for_each(rule, starts), ordered.size], starts)
+    return Buckets(_for_each(keys, values), _for_each(starts, values), _for_each(rule, values))
 
 
 @cache
@@ -116,40 +120,52 @@ def _keying(dtype: np.dtype) -> FixedOperation:
     return FixedOperation("search", builder.build([key_of(builder, builder.array(dtype), dtype)], [key_dtype(dtype)]))
 
 
+def _of_floats(dtype: np.dtype) -> bool:
+    return dtypes.info(dtype).kind == "float"
+
+
 @cache
-def _starting(dtype: np.dtype, buckets: int) -> FixedOperation:
+def _dividing(dtype: np.dtype) -> FixedOperation:
+    """Return the operation that finds how sorted keys are divided into a number of buckets at most."""
+    builder = ExpressionBuilder()
+    keys, size, count = builder.memory(key_dtype(dtype)), builder.number(dtypes.int64), builder.number(dtypes.int64)
+    rule = builder.node("rule", keys, size, count, _of_floats(dtype))
+    return FixedOperation("search", builder.build([rule], [dtypes.float64]))
+
+
+@cache
+def _starting(dtype: np.dtype) -> FixedOperation:
     """Return the operation that finds where each bucket of sorted keys starts."""
     builder = ExpressionBuilder()
-    keys, count = builder.memory(key_dtype(dtype)), builder.number(dtypes.int64)
-    most = builder.constant(buckets, dtypes.int64)
-    start = builder.node("start", keys, count, builder.node("index"), most)
+    keys, rule, size = builder.memory(key_dtype(dtype)), builder.memory(dtypes.float64), builder.number(dtypes.int64)
+    start = builder.node("start", keys, size, builder.node("index"), rule, _of_floats(dtype))
     return FixedOperation("search", builder.build([builder.cast(start, dtypes.int64, dtypes.int32)], [dtypes.int32]))
 
 
 class _InBuckets(ExpressionBuilder):
     """A builder with sorted keys, the starts of buckets, a value, its key, and the key's place."""
 
-    def __init__(self, dtype: np.dtype, side: str, buckets: int) -> None:
+    def __init__(self, dtype: np.dtype, side: str) -> None:
         super().__init__()
         self.keys, starts = self.memory(key_dtype(dtype)), self.memory(dtypes.int32)
-        self.count, self.value = self.number(dtypes.int64), self.array(dtype)
+        rule, self.size, self.value = self.memory(dtypes.float64), self.number(dtypes.int64), self.array(dtype)
         self.key = key_of(self, self.value, dtype)
-        most = self.constant(buckets, dtypes.int64)
-        self.place = self.node("bucketed", self.keys, self.count, self.key, side, starts, most)
+        known = starts, rule, _of_floats(dtype)
+        self.place = self.node("bucketed", self.keys, self.size, self.key, side, *known)
 
 
 @cache
-def _searching_in_buckets(dtype: np.dtype, side: str, buckets: int) -> FixedOperation:
+def _searching_in_buckets(dtype: np.dtype, side: str) -> FixedOperation:
     """Return the operation that finds the places of values among sorted keys."""
-    builder = _InBuckets(dtype, side, buckets)
+    builder = _InBuckets(dtype, side)
     return FixedOperation("searchsorted", builder.build([builder.place], [dtypes.int64]))
 
 
 @cache
-def _containing_in_buckets(dtype: np.dtype, buckets: int) -> FixedOperation:
+def _containing_in_buckets(dtype: np.dtype) -> FixedOperation:
     """Return the operation that compares the keys of values with those at their places. NaN equals nothing."""
-    builder = _InBuckets(dtype, "left", buckets)
-    place = builder.call("inside", (builder.place, builder.count), dtypes.int64, "tl.minimum({x}, {y} - 1)")
+    builder = _InBuckets(dtype, "left")
+    place = builder.call("inside", (builder.place, builder.size), dtypes.int64, "tl.minimum({x}, {y} - 1)")
     found = builder.node("gather", builder.keys, place)
     same = builder.call("equal", (found, builder.key, builder.value), dtypes.bool_, "({x} == {y}) & ({z} == {z})")
     return FixedOperation("isin", builder.build([same], [dtypes.bool_]))

@@ -109,13 +109,16 @@ def _evaluate(schedule: Schedule, node: Any, values: Values, branch: Branch, lin
             zeros = f"({schedule.zeros(branch)}).to(tl.int64)"
             size, wanted = values[count][0][0], values[value][0][0]
             return (f"search_{side}({inputs[position].name}, {size}, {wanted}, {zeros})",), "int64"
-        case ("bucketed", position, count, value, side, starts, buckets):
+        case ("bucketed", position, count, value, side, starts, rule, of_floats):
             keys, size, key = inputs[position].name, values[count][0][0], values[value][0][0]
-            known = f"{inputs[starts].name}, {values[buckets][0][0]}"
-            return (f"search_in_buckets({keys}, {size}, {key}, {known}, {side == 'left'})",), "int64"
-        case ("start", position, count, value, buckets):
-            keys, size = inputs[position].name, values[count][0][0]
-            return (f"start_of_bucket({keys}, {size}, {values[value][0][0]}, {values[buckets][0][0]})",), "int64"
+            known = f"{inputs[starts].name}, {inputs[rule].name}"
+            return (f"search_in_buckets({keys}, {size}, {key}, {known}, {side == 'left'}, {of_floats})",), "int64"
+        case ("start", position, count, bucket, rule, of_floats):
+            keys, size, number = inputs[position].name, values[count][0][0], values[bucket][0][0]
+            return (f"start_of_bucket({keys}, {size}, {number}, {inputs[rule].name}, {of_floats})",), "int64"
+        case ("rule", position, count, buckets, of_floats):
+            keys, size, most = inputs[position].name, values[count][0][0], values[buckets][0][0]
+            return (f"rule_of_buckets({keys}, {size}, {most}, {of_floats})",), "float64"
         case ("mended", position, count, key, run, flip, base, start, center, scale, *constants):
             place = f"{branch.position}.to(tl.int64)"
             given = [values[each][0][0] for each in (count, key, run, flip, base, start, center, scale)]

@@ -130,7 +130,7 @@ def name_of(schedule: Schedule) -> str:
     moved = ["scatter"] if spec.places else ["gather"] if spec.has_node("gather") else []
     moved = ["matmul"] if spec.has_node("product") else moved
     moved += [spec.combines] * bool(spec.combines)
-    calls += ["search"] * spec.has_node("search", "bucketed", "start")
+    calls += ["search"] * spec.has_node("search", "bucketed", "start", "rule")
     moved = ["store"] if spec.has_node("slot") else ["count"] if spec.has_node("count") else moved
     if spec.has_node("fold", "fold_words"):
         moved = calls[:4]

@@ -72,7 +72,7 @@ def check_search(device: Any, seed: int, count: int, elements: int) -> None:
 
 
 def check_buckets(device: Any, seed: int, count: int, elements: int, buckets: int, few: int) -> None:
-    """Compare `searchsorted` and `isin` of many values with NumPy's: spread values, near ones, equal ones, specials.
+    """Compare `searchsorted` and `isin` of many values with NumPy's: spread evenly or not, near, equal, and specials.
 
     From `few` values on, they are searched in `buckets` buckets.
     """
@@ -81,12 +81,11 @@ def check_buckets(device: Any, seed: int, count: int, elements: int, buckets: in
     with mock.patch.multiple(binary_search, **limits):
         for number in range(count):
             dtype = str(rng.choice(DTYPES))
-            is_few = rng.random() < 0.5
-            drawn = _drawn if is_few else _spread
+            drawn = (_drawn, _spread, _even)[int(rng.integers(3))]
             host, wanted = drawn(rng, dtype, int(rng.integers(1, elements))), drawn(rng, dtype, (max(few, 99),))
             plain, values = np.sort(_in_numpy(host)), _in_numpy(wanted)
             ours, theirs = ta.asarray(plain.astype(host.dtype), device=device), ta.asarray(wanted, device=device)
-            told = f"#{number} {dtype} {host.size} {is_few}"
+            told = f"#{number} {dtype} {host.size} {drawn.__name__}"
             for side in ("left", "right"):
                 found = ta.to_numpy(ta.searchsorted(ours, theirs, side=side))
                 np.testing.assert_array_equal(found, np.searchsorted(plain, values, side), told)
@@ -105,6 +104,35 @@ def _spread(rng: np.random.Generator, dtype: str, shape: Any) -> np.ndarray:
     found = rng.integers(limits.min, limits.max, shape, dtype=dtype, endpoint=True) >> shift
     extremes = rng.choice(np.array([limits.min, limits.max], dtype), shape)
     return np.where(rng.random(shape) < 0.01, extremes, found)
+
+
+def _even(rng: np.random.Generator, dtype: str, shape: Any) -> np.ndarray:
+    """Floats that are spread evenly, a few of them without a bound, or else integers."""
+    if not dtype.startswith(("float", "bfloat")):
+        return _spread(rng, dtype, shape)
+    found = rng.uniform(-rng.random(), 1, shape) * 10.0 ** rng.integers(-4, 4)
+    return np.where(rng.random(shape) < rng.choice([0, 0.01]), np.inf, found).astype(dtype_of(dtype))
+
+
+def check_division(device: Any) -> None:
+    """Floats that are spread evenly are in buckets of equal width; others are by the upper bits of their keys."""
+    rng = np.random.default_rng(7)
+    some = rng.random(1000)
+    evenly = some, some - 0.5, rng.integers(0, 9, 1000) * 1e30, some * 2.0**-1000
+    otherwise = (
+        np.exp(50 * some),
+        np.append(some, np.inf),
+        np.append(some, np.nan),
+        np.zeros(9),
+        (2 * some - 1) * 1.7e308,
+    )
+    for hosts, is_even in ((evenly, True), (otherwise, False)):
+        for host in hosts:
+            ordered = ta.sort(ta.asarray(host, device=device))
+            with mock.patch.multiple(binary_search, BUCKETS=64, FEW_VALUES=1, FEW_SORTED=1):
+                found = binary_search._buckets_for(ordered, ordered)
+            assert found is not None
+            assert (found.rule[0].item() > 0) == is_even, host
 
 
 def check_names(device: Any) -> None:
