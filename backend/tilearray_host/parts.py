@@ -100,6 +100,8 @@ def isfinite(x: Array, *, out: Array) -> None:
     """
     if x.dtype.kind == "c":
         np.logical_and(np.abs(x.real) < np.inf, np.abs(x.imag) < np.inf, out=out)
+    elif x.dtype.kind == "f" and x.flags.c_contiguous and out.flags.c_contiguous:
+        np.isfinite(x, out=out)
     elif x.dtype.kind == "f":
         np.less(np.abs(x), np.inf, out=out)
     else:
@@ -118,6 +120,8 @@ def isinf(x: Array, *, out: Array) -> None:
     """
     if x.dtype.kind == "c":
         np.logical_or(np.abs(x.real) == np.inf, np.abs(x.imag) == np.inf, out=out)
+    elif x.dtype.kind == "f" and x.flags.c_contiguous and out.flags.c_contiguous:
+        np.isinf(x, out=out)
     elif x.dtype.kind == "f":
         np.equal(np.abs(x), np.inf, out=out)
     else:

@@ -21,6 +21,8 @@ Evaluate = Callable[..., None]
 
 LEAST = 2**18
 """The elements from which a table is used: it takes the time of a quarter of them if every call has other numbers."""
+LEAST_ALONE = 2**16
+"""The same for an expression without numbers: all its calls use one table."""
 TABLES = 32
 """The tables that are kept, of 64 kB to 1 MB."""
 CALLS = {"bfloat16": 3}
@@ -30,7 +32,8 @@ CALLS = {"bfloat16": 3}
 def array_to_look_up(expression: Any, loop: Any) -> int | None:
     """Return the place of the only array that an expression reads, if a table takes less time; else None."""
     arrays = [place for place, (kind, _) in enumerate(expression.inputs) if kind == "array"]
-    if len(arrays) != 1 or len(expression.outputs) > 1 or prod(loop.shape) < LEAST:
+    least = LEAST_ALONE if len(expression.inputs) == 1 else LEAST
+    if len(arrays) != 1 or len(expression.outputs) > 1 or prod(loop.shape) < least:
         return None
     name, kinds = expression.inputs[arrays[0]][1], [node[0] for node in expression.nodes]
     if not is_narrow_float(dtype_named(name)) or kinds.count("call") < CALLS.get(name, 1) or "index" in kinds:
