@@ -50,6 +50,35 @@ def test_a_dtype_is_that_of_the_whole_computation(call: str):
     np.testing.assert_allclose(ta.to_numpy(found), want, rtol=1e-15)
 
 
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint8", "int16", "uint32", "int64", "float16", "float32", "float64"]
+)
+@pytest.mark.parametrize(
+    "call",
+    [
+        *("fabs(x)", "rint(x)", "modf(x)", "logaddexp2(x, 3)", "logaddexp2(2.5, x)", "logaddexp2(x, h)"),
+        *("choose([1, 0], [x, 1])", "choose([1, 0], [2.5, x])", "setdiff1d(x, [3.5])", "setdiff1d(x, h)"),
+        *("logspace(0, x[0], 3)", "logspace(0.0, x, 3)"),
+    ],
+)
+def test_dtypes_are_numpys_under_its_semantics(call: str, dtype: str):
+    theirs = {"x": np.array([0, 1], dtype), "h": np.array([3, 4], "float16")}
+    with ta.semantics("numpy"):
+        found = eval(call, Namespace(ta, {name: ta.asarray(value, device="cpu") for name, value in theirs.items()}))
+    want = eval(call, Namespace(np, theirs))
+    for one, other in zip(found, want, strict=True) if isinstance(want, tuple) else [(found, want)]:
+        assert one.dtype == other.dtype
+        np.testing.assert_allclose(
+            ta.to_numpy(one), other, rtol=4 * np.finfo(other.dtype).eps if other.dtype.kind == "f" else 0
+        )
+
+
+def test_a_number_that_the_choices_cannot_hold_is_an_error():
+    x = ta.asarray([1, 2], dtype="int8", device="cpu")
+    with pytest.raises(ScalarOverflowError, match="300"):
+        ta.choose([0, 1], [x, 300])
+
+
 # --- on a device that is not the host ------------------------------------------------------------------------------
 
 EVERYWHERE = """

@@ -197,7 +197,7 @@ def logspace(
 ) -> Array:
     """Return numbers from ``base ** start`` to ``base ** stop`` whose logarithms are evenly spaced.
 
-    They are computed in float64 and rounded once.
+    They are computed in float64 and rounded once, by default to the dtype of `linspace`.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def logspace(
     Array([  1.,  10., 100.], dtype=float32, device='cpu')
     """
     powers = linspace(start, stop, num, endpoint, dtype=dtypes.float64, device=device)
-    return astype(pow(float(base), powers), dtype_or_default(dtype, "logspace"))
+    return astype(pow(float(base), powers), linspace(start, stop, 0).dtype if dtype is None else dtype)
 
 
 def geomspace(

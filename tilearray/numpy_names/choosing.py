@@ -11,7 +11,8 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.fills import full
-from tilearray.engine.context import STATE
+from tilearray.engine.common_dtype import common_dtype_of
+from tilearray.engine.context import STATE, operand_of
 from tilearray.engine.devices import common_device
 from tilearray.engine.signature import from_host
 from tilearray.errors import DTypeError, IndexingError, OperandError, ShapeError, shown
@@ -98,7 +99,8 @@ def choose(a: Any, choices: Any, out: Array | None = None, mode: str = "raise") 
     """
     if mode not in ("raise", "wrap", "clip"):
         raise OperandError(f"choose: expected mode as 'raise', 'wrap' or 'clip', got {shown(mode)}; write one of them")
-    number, *values = all_arrays("choose", [a, *listed("choose", choices)])
+    members = listed("choose", choices)
+    number, *values = all_arrays("choose", [a, *members])
     count = len(values)
     if mode == "wrap":
         number = remainder(number.astype(dtypes.int64), count)
@@ -106,9 +108,22 @@ def choose(a: Any, choices: Any, out: Array | None = None, mode: str = "raise") 
         number = clip(number.astype(dtypes.int64), 0, count - 1)
     elif number.size and dtypes.info(number.dtype).kind == "int" and bool(any(number < 0)):
         raise OperandError(f"choose: expected numbers from 0 to {count - 1}, got a negative one; write mode='wrap'")
-    number, *values = broadcast_arrays(number, *values)
+    number, *values = broadcast_arrays(number, *_in_one_dtype(members, values))
     found = take_along_axis(stack(values), expand_dims(number, 0), 0)[0]
     return finished("choose", found, out)
+
+
+def _in_one_dtype(members: list[Any], values: list[Array]) -> list[Array]:
+    """Choices, whose arrays are `values`, in the common dtype if Python numbers are among arrays: those are weak."""
+    kinds = [classify(one) for one in members]
+    if None not in kinds or kinds.count(None) == len(kinds):
+        return values
+    operands = [kind or operand_of(value, "choose") for kind, value in zip(kinds, values)]
+    common = common_dtype_of(tuple(operands), "choose")
+    return [
+        astype(value, common, copy=False) if kind is None else full((), one, dtype=common, device=value.device)
+        for one, kind, value in zip(members, kinds, values)
+    ]
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:

@@ -38,7 +38,7 @@ from tilearray.functions.searching import argsort, sort
 from tilearray.functions.sets import isin
 from tilearray.geometry.shapes import normalize_axis
 from tilearray.numpy_names.on_device import There, there
-from tilearray.numpy_names.through_numpy import by_numpy, exact, on_host
+from tilearray.numpy_names.through_numpy import by_numpy, exact, on_host, rounded
 from tilearray.ops.arithmetic import (
     bitwise_and,
     bitwise_invert,
@@ -174,7 +174,7 @@ def _shared(arrays: list[Array], are_unique: bool) -> tuple[Any, Any, Any]:
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
-    """Return the sorted distinct elements of the first array that are not in the second.
+    """Return the sorted distinct elements of the first array that are not in the second, in the dtype of the first.
 
     Examples
     --------
@@ -183,12 +183,13 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     Array([3], dtype=int64, device='cpu')
     """
     given = there("setdiff1d", (ar1, ar2))
+    target = all_arrays("setdiff1d", [ar1, ar2])[0].dtype
     if given is None:
-        return by_numpy("setdiff1d", (ar1, ar2), assume_unique, compares=True)
+        return by_numpy("setdiff1d", (ar1, ar2), assume_unique, compares=True, floats=target)
     first, second = (reshape(x, -1) if assume_unique else unique(x) for x in given.arrays)
     with semantics("numpy"):
         stays = isin(first, second, invert=True)
-    return given.finished(first[stays])
+    return rounded(first[stays], target)
 
 
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:

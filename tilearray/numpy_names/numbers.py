@@ -16,7 +16,7 @@ from tilearray.arrays.asarray import asarray
 from tilearray.arrays.fills import full
 from tilearray.arrays.uninitialised import dtype_or_default
 from tilearray.dtypes import DTypeLike
-from tilearray.engine.context import STATE
+from tilearray.engine.context import STATE, operand_of
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
@@ -30,6 +30,7 @@ from tilearray.numpy_names.through_numpy import by_numpy
 from tilearray.ops.arithmetic import abs, choose, divide, maximum, minimum, multiply, subtract
 from tilearray.ops.elementary import logaddexp
 from tilearray.ops.number_parts import copysign, isinf, nearest, trunc
+from tilearray.ops.promotion_methods import Promotion, computed_as
 from tilearray.promotion.scalars import as_number, classify
 from tilearray.promotion.storing import Casting
 
@@ -37,11 +38,13 @@ _LOG2 = 0.6931471805599453
 
 
 def _as_float(function: str, x: Any, dtype: DTypeLike | None = None) -> Array:
-    """An array of floats or complex numbers; integers and bools become a dtype, or the float of their true division."""
+    """An array of floats or complex numbers; integers and bools become a dtype, or the float that `ta.sqrt` gives."""
     array = as_array(function, x)
     if dtypes.info(array.dtype).kind in ("float", "complex"):
         return array
-    return astype(array, STATE.get().semantics.true_division if dtype is None else dtype)
+    return astype(
+        array, computed_as(Promotion.INT_TO_FLOAT, STATE.get().semantics, array.dtype) if dtype is None else dtype
+    )
 
 
 def fabs(
@@ -144,8 +147,11 @@ def logaddexp2(
     >>> ta.logaddexp2([1.0], [1.0])
     Array([2.], dtype=float32, device='cpu')
     """
-    first, second = all_arrays("logaddexp2", [x1, x2])
-    first, second = [multiply(x, _LOG2, dtype=dtype, casting=casting) for x in (first, second)]
+    arrays = all_arrays("logaddexp2", [x1, x2])
+    if dtype is None:
+        operands = [classify(x) or operand_of(array, "logaddexp2") for x, array in zip((x1, x2), arrays)]
+        dtype = logaddexp.typing(STATE.get().semantics, operands).result
+    first, second = [multiply(x, _LOG2, dtype=dtype, casting=casting) for x in arrays]
     return divide(logaddexp(first, second), _LOG2, out, where=where, casting=casting)
 
 

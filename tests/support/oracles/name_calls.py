@@ -51,6 +51,7 @@ CALLS = """
     bitwise_not(i); bitwise_not(m); invert(u)
     block([[x, y], [y, x]]); block([v, s]); block(x); block([[[x]], [[y]]]); block([[x[:, :2], x[:, 2:]], [i]])
     choose(j % 3, [v[:10], w[:10], j]); choose(j, [j, j + 1, j + 2], mode="clip"); choose(-j, [j, j * 2], mode="wrap")
+    choose(j % 3, [v[:10], 2.5, j]); choose(j % 2, [7, v[:10]]); choose(j % 2, [1, 2])
     c_[v, w]; c_[x, y]; c_[j]
     column_stack([v, w]); column_stack([x, y[:, 0]])
     compress(b[:4], x, 0); compress(b, x); compress(b[:3], x, 1)
@@ -101,7 +102,7 @@ CALLS = """
     isneginf(n); isposinf(n)
     ix_(j[:2], b[:4]); x[ix_([0, 2], [1, 3])]; ix_([], [1])
     lexsort([j, -j]); lexsort(i); lexsort(i, 0); lexsort([c.real, c * 0, c]); lexsort([c[0], j[:6]])
-    logaddexp2(x, y); logaddexp2(x, y, x * 1.0, where=m)
+    logaddexp2(x, y); logaddexp2(x, y, x * 1.0, where=m); logaddexp2(x, 3); logaddexp2(2.5, x)
     may_share_memory(x, x[0]), may_share_memory(v, w), shares_memory(x, x[0]), shares_memory(x[:, ::2], x[:, 1::2])
     median(x); median(x, 0); median(v[:5]); median(n, 1); median(x, (0, 1), keepdims=True); median(i, 1)
     median(z, 0); median(z, 1); median(z); median(z, (0, 1), keepdims=True); nanmedian(z, 0); nanquantile(z, 0.5, 0)
