@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 import tilearray as ta
+from support.gpu_facts import GpuFacts
 from tilearray.commands.cache import warm
 from tilearray.engine.devices import Device
 from tilearray.engine.signature import signature_of
 from tilearray.geometry.layout import Layout
-from tilearray_cuda.kernels.schedules import choose
 
 _numbers = itertools.count()
 
@@ -23,20 +23,8 @@ class Memory(SimpleNamespace):
     """A buffer that has an address only."""
 
 
-class Gpu:
+class Gpu(GpuFacts):
     """A GPU of sm_90 that finds kernels as any does, but has no memory and launches nothing."""
-
-    index, arch = 0, 90
-    call_writer = lists = index_errors = indexing = sorting = None
-    linear_algebra = products = matrices = factors = fourier = transforms = None
-    on_host, scans_whole, approximates, holds_rows, computes_places = False, False, True, True, True
-    most_members = 64
-
-    def own_stream(self, stream: int) -> int:
-        return stream
-
-    def is_captured(self, stream: int) -> bool:
-        return False
 
     def allocate(self, nbytes: int, stream: object) -> Memory:
         pointer = next(_numbers) << 40
@@ -44,12 +32,6 @@ class Gpu:
 
     def from_numpy(self, array: np.ndarray, *, copy: bool, stream: object = None) -> tuple[Memory, int]:
         return self.allocate(array.nbytes, 0), 0
-
-    loop_class = staticmethod(choose.loop_class)
-    facts_of_matrix = staticmethod(choose.facts_of_matrix)
-
-    def cuts(self, expression: Any) -> bool:
-        return True
 
     def compile(self, *request: Any) -> Any:
         from tilearray_cuda import kernel

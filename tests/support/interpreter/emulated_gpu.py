@@ -14,6 +14,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from support.gpu_facts import GpuFacts
 from support.interpreter.mended import FaultError
 from support.interpreter.run import _arguments, _launch, list_arguments, programs_of
 from support.kernels import Kernel
@@ -132,20 +133,8 @@ class Lists:
         return memory
 
 
-class Emulated:
-    """What the library asks of a GPU, of architecture `arch`."""
-
-    index = 0
-    arch = 90
-    call_writer = indexing = sorting = linear_algebra = products = matrices = factors = fourier = transforms = None
-    on_host, scans_whole, approximates, holds_rows, computes_places = False, False, True, True, True
-    most_members = 64
-
-    def own_stream(self, stream: int) -> int:
-        return stream
-
-    def is_captured(self, stream: int) -> bool:
-        return False
+class Emulated(GpuFacts):
+    """What the library asks of a GPU."""
 
     def __init__(self) -> None:
         self.memory: WeakSet[Memory] = WeakSet()
@@ -162,12 +151,6 @@ class Emulated:
 
     def join(self, *use: Any) -> None:
         """Nothing to wait for."""
-
-    loop_class = staticmethod(choose.loop_class)
-    facts_of_matrix = staticmethod(choose.facts_of_matrix)
-
-    def cuts(self, expression: Any) -> bool:
-        return True
 
     def compile(self, body: Any, loop_class: Any, aligned: tuple[bool, ...]) -> Any:
         """The schedule and its source."""
