@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from support.kernels import needs_triton
@@ -126,6 +128,64 @@ def _rolls(name: str) -> None:
                 assert found.tolist() == wanted.tolist()
         assert ta.fft.fftshift(y).tolist() == ta.fft.fftshift(x).tolist()
         assert ta.fft.ifftshift(y).tolist() == ta.fft.ifftshift(x).tolist()
+
+
+@pytest.mark.parametrize("name", ["bool", "float8_e5m2", "bfloat16", "float32", "complex64", "complex128"])
+def test_joins(process, name):
+    process.pool.submit(_joins, name).result()
+
+
+def _joins(name: str) -> None:
+    """Of few dense arrays of at most 8 bytes an element in one launch, of all others in one for each array."""
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+    rng = np.random.default_rng(6)
+
+    def arrays(*shapes: tuple[int, ...]) -> list[Any]:
+        found = [rng.integers(0, 2 if name == "bool" else 50, shape) for shape in shapes]
+        return [ta.asarray(each, device="cpu").astype(name) for each in found]
+
+    in_one = name != "complex128"
+    cases = [
+        (ta.concat, arrays((7,), (1,), (5,)), 0, in_one),
+        (ta.concat, arrays((3, 4), (2, 4)), 0, in_one),
+        (ta.concat, arrays((3, 4), (3, 1), (3, 6)), 1, in_one),
+        (ta.concat, arrays((2, 2, 3), (2, 4, 3)), -2, in_one),
+        (ta.concat, arrays(*[(3,)] * 8), 0, in_one),
+        (ta.concat, arrays(*[(3,)] * 9), 0, False),
+        (ta.concat, arrays((70000,), (2,)), 0, False),
+        (ta.concat, arrays((4,), (0,), (4,)), 0, False),
+        (ta.concat, [each.T for each in arrays((3, 4), (3, 5))], 0, False),
+        (ta.stack, arrays((4,), (4,)), 0, in_one),
+        (ta.stack, arrays((4,), (4,), (4,)), 1, in_one),
+        (ta.stack, arrays(*[(2, 3)] * 4), -2, in_one),
+        (ta.stack, arrays((), (), ()), 0, in_one),
+        (ta.stack, [each[::2] for each in arrays((8,), (8,))], 0, False),
+    ]
+    for function, exact, axis, one in cases:
+        wanted = function(exact, axis=axis)
+        for shift in (0, 1, 0):  # the second time elsewhere in memory, where no vectors begin
+            given = [_elsewhere(each, device, shift) for each in exact]
+            launches = device.backend.launches
+            found = function(given, axis=axis)
+            count = sum(each.size > 0 for each in exact)
+            launches = device.backend.launches - launches
+            assert launches == (1 if one else count), (function.__name__, [each.shape for each in given], launches)
+            assert (found.dtype, found.shape, found.device) == (wanted.dtype, wanted.shape, device)
+            assert found.tolist() == wanted.tolist()
+
+
+def _elsewhere(x: Any, device: Any, shift: int) -> Any:
+    """Return an array on a device with the elements and the strides of another one, that begins after some elements."""
+    import tilearray as ta
+
+    memory = ta.empty(shift + x._signature.layout.high + 1, dtype=x.dtype, device=device)
+    found = ta.as_strided(memory[shift:], x.shape, x.strides)
+    found[...] = x.to_device(device)
+    return found
 
 
 @pytest.mark.parametrize("name", ["bool", "int8", "bfloat16", "float8_e8m0fnu", "float64", "complex64"])

@@ -1,14 +1,16 @@
 """Joining and rolling: new arrays in C order, filled piece by piece through views.
 
 Every function allocates its result and assigns to views of it: `concat` to one slice for each array, `roll` to the two
-parts of each rolled axis that change places. No elements are computed, so these functions run on every device.
+parts of each rolled axis that change places. No elements are computed, so these functions run on every device. On a GPU
+few elements are gathered in one launch instead.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
@@ -21,10 +23,10 @@ from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.common_dtype import common_dtype_of
 from tilearray.engine.context import STATE, State
 from tilearray.engine.devices import CPU, common_device
-from tilearray.engine.execute import is_recorded, run_fixed
+from tilearray.engine.execute import FixedCall, is_recorded, run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
-from tilearray.engine.signature import ArrayBase, HostData, Signature, empty_array, over
+from tilearray.engine.signature import ArrayBase, HostData, Signature, empty_array, over, signature_of
 from tilearray.errors import DTypeError, OperandError, ShapeError
 from tilearray.functions.arguments import all_arrays, as_array, deepest, listed
 from tilearray.functions.indexing.views import get
@@ -32,13 +34,19 @@ from tilearray.functions.manipulation import c_contiguous, new_like, reshape
 from tilearray.functions.reduction_options import finished
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.shapes import as_int, normalize_axis, without_axis
+from tilearray.ops.arithmetic import choose
 from tilearray.ops.execute import check_target, store
 from tilearray.ops.moves import convert
+from tilearray.ops.reduction import call_row
 from tilearray.ops.row import ANY
 from tilearray.promotion.storing import Casting, allows_cast
 
 FEW = 2**20
 """The most elements that a roll on a GPU gathers in one launch: to compute more places takes longer than to copy."""
+FEW_JOINED = 2**16
+"""The most elements that arrays are joined to in one launch, which reads an element of each array for each of them."""
+MOST_JOINED = 8
+"""The most arrays that are joined in one launch."""
 
 # --- joining -------------------------------------------------------------------------------------------------------
 
@@ -105,23 +113,99 @@ def concat(
         )
     axis = normalize_axis(axis, len(shape), "concat")
     check_sizes("concat", [part.shape for part in parts], axis)
-    joined = _joined(parts, axis, "concat", chosen)
-    if usual and joined.__class__ is parts[0].__class__:
-        _remember(words, parts, joined, _places(joined, parts, axis), axis)
-    return finished("concat", joined, out)
+    total = sum([part.shape[axis] for part in parts])
+    result = _result(parts, (*shape[:axis], total, *shape[axis + 1 :]), "concat", chosen)
+    places = [*_places(result, parts, axis)]
+    together = _joined(parts, result, places, axis)
+    if usual and result.__class__ is parts[0].__class__:
+        _remember(words, parts, result, places, together, axis)
+    return finished("concat", result, out)
 
 
 class Joining(NamedTuple):
     """A known concat or stack: the signature of its result, and for each array the offset and signature of its place.
 
     If no array of a concat needs a cast, and the backend has `indexing`, `join` joins all of them at once, along the
-    axis.
+    axis. `together` is that of `_together_of`.
     """
 
     signature: Signature
     places: tuple[tuple[int, Signature], ...]
     axis: int | None
     join: Callable[[Sequence[np.ndarray], Any], np.ndarray] | None
+    together: _Together | None
+
+
+class _Together:
+    """A join in one launch, of dense arrays of known signatures and of one dtype.
+
+    The result is rows of equally many elements, and each row has some of each array. Elements are read as words.
+
+    Attributes
+    ----------
+    call : FixedCall
+    memory, whole : Signature
+        Those of the memory of an array, of which the alignment makes no other kernel, and of the result.
+    ends : list of int
+        How many elements of a row come before the end of each array's.
+    """
+
+    __slots__ = ("call", "ends", "memory", "whole")
+
+    def __init__(self, parts: Sequence[A], result: A, rows: int) -> None:
+        word = _WORDS[result.itemsize]
+        self.call = FixedCall(_joining(word, len(parts), rows > 1))
+        sizes, device = (result.size,), result._signature.device
+        self.memory = signature_of(Layout(sizes, (0,)), word, device, aligned=False)
+        self.whole = signature_of(Layout.of(sizes), word, device)
+        self.ends = list(itertools.accumulate([part.size // rows for part in parts]))
+
+    def run(self, arrays: Sequence[A], result: A) -> None:
+        """Write the elements of arrays to the result, which is new."""
+        make, memory = result._make, self.memory
+        given = [make(x._buffer, x._offset, memory) for x in arrays]
+        self.call.run([*given, *self.ends], make(result._buffer, 0, self.whole))
+
+
+_WORDS = {dtype.itemsize: dtype for dtype in (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)}
+
+
+def _together_of(parts: Sequence[A], result: A, axis: int) -> _Together | None:
+    """Return how arrays are joined along an axis in one launch; None if they are not: they are copied one by one."""
+    signature = result._signature
+    device, count = signature.device, signature.layout.size
+    if device.recorder is not None or not device.backend.computes_places or signature.itemsize not in _WORDS:
+        return None
+    if not 1 < len(parts) <= MOST_JOINED or count > FEW_JOINED:
+        return None
+    for part in parts:
+        mine = part._signature
+        if mine.dtype != signature.dtype or not mine.layout.contiguous or not mine.layout.size:
+            return None
+    return _Together(parts, result, math.prod(result.shape[:axis]))
+
+
+@cache
+def _joining(word: np.dtype, count: int, in_rows: bool) -> FixedOperation:
+    """Return the operation that joins words from the memory of some arrays; `in_rows` if to more than one row.
+
+    After the memory it gets the ends of each array in a row.
+    """
+    builder, int32 = ExpressionBuilder(), dtypes.int32
+    memories = [builder.memory(word) for _ in range(count)]
+    start, *ends = builder.constant(0, int32), *[builder.number(int32) for _ in range(count)]
+    place = builder.cast(builder.node("index"), dtypes.int64, int32)
+    row = builder.call("row", (place, ends[-1]), int32, "{x} // {y}") if in_rows else start
+    column = builder.call("column", (place, ends[-1]), int32, "{x} % {y}") if in_rows else place
+    found: int | None = None
+    for memory, first, end in reversed(list(zip(memories, (start, *ends), ends))):
+        inside = "tl.where(({x} >= {y}) & ({x} < {z}), {x} - {y} + {w} * ({z} - {y}), 0)"
+        at = builder.call("at", (column, first, end, row), int32, inside)
+        element = builder.node("gather", memory, builder.cast(at, int32, dtypes.int64))
+        here = builder.call("here", (column, end), dtypes.bool_, "{x} < {y}")
+        found = element if found is None else call_row(builder, choose, here, element, found, dtype=word)
+    assert found is not None
+    return FixedOperation("concat", builder.build([found], [word]))
 
 
 _JOININGS: TwoGenerations[Joining] = TwoGenerations(512)
@@ -142,18 +226,28 @@ def _again(words: Words, arrays: Any) -> Any:
         return None
     if known is None:
         return None
-    signature, places, joined_axis, join = known
+    signature, places, joined_axis, join, together = known
     if join is not None:
         joined = join([*map(CPU.backend.elements, arrays)], joined_axis)
         return over(joined.ravel(), signature, arrays[0].__class__)
     result = empty_array(arrays[0].__class__, signature, state.stream)
+    if together is not None and state.recording is None:
+        together.run(arrays, result)
+        return result
     make, buffer = result._make, result._buffer
     for x, (offset, place) in zip(arrays, places):
         store(make(buffer, offset, place), x, convert)
     return result
 
 
-def _remember(words: Words, parts: Sequence[A], joined: A, views: Iterable[A], axis: int | None = None) -> None:
+def _remember(
+    words: Words,
+    parts: Sequence[A],
+    joined: A,
+    views: Sequence[A],
+    together: _Together | None,
+    axis: int | None = None,
+) -> None:
     """Keep the places of arrays in their concat along an axis, or in their stack."""
     if words[1].__class__ is not int:  # 1 also equals True and 1.0, which are read differently
         return
@@ -163,7 +257,7 @@ def _remember(words: Words, parts: Sequence[A], joined: A, views: Iterable[A], a
     at_once = axis is not None and all(part.dtype == signature.dtype for part in parts)
     join = indexing.join if indexing is not None and at_once else None
     key = (words, STATE.get().semantics.key, *map(_signature_of, parts))
-    _JOININGS.put(key, Joining(signature, places, axis, join))
+    _JOININGS.put(key, Joining(signature, places, axis, join, together))
 
 
 def stack(
@@ -228,10 +322,9 @@ def stack(
             )
     result = _result(parts, (*shape[:axis], len(parts), *shape[axis:]), "stack", chosen)
     places = [get(result, (*_all(axis), position) if axis else position) for position in range(len(parts))]
-    for place, part in zip(places, parts):
-        store(place, part, convert)  # as in `_joined`
+    together = _joined(parts, result, places, axis)
     if usual and result.__class__ is parts[0].__class__:
-        _remember(words, parts, result, places)
+        _remember(words, parts, result, places, together)
     return finished("stack", result, out)
 
 
@@ -297,17 +390,18 @@ def _result(parts: Sequence[A], shape: tuple[int, ...], function: str, chosen: _
     return new_like(like, shape, dtype)
 
 
-def _joined(parts: Sequence[A], axis: int, function: str, chosen: _Chosen) -> A:
-    """Parts that fit, each cast to its slice of the result.
+def _joined(parts: Sequence[A], result: A, places: Sequence[A], axis: int) -> _Together | None:
+    """Write parts that fit to a result, in one launch or each cast to its place; return that launch.
 
     `assign` may refuse the common dtype: int8 with uint8 is uint8 in the semantics `triton`.
     """
-    sizes = [part.shape[axis] for part in parts]
-    shape = parts[0].shape
-    result = _result(parts, (*shape[:axis], sum(sizes), *shape[axis + 1 :]), function, chosen)
-    for view, part in zip(_places(result, parts, axis), parts):
-        store(view, part, convert)
-    return result
+    together = _together_of(parts, result, axis)
+    if together is not None and STATE.get().recording is None:
+        together.run(parts, result)
+    else:
+        for place, part in zip(places, parts):
+            store(place, part, convert)
+    return together
 
 
 def placed(function: str, parts: Sequence[A], starts: Sequence[Sequence[int]], shape: tuple[int, ...]) -> A:

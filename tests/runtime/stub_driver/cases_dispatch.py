@@ -93,6 +93,8 @@ CALLS = [
     ("add(a, b, out=a)", lambda a, b, m: ta.add(a, b, out=a), HIT, 1),
     ("where(c, a, b)", lambda a, b, m: ta.where(a < b, a, b), 1 + 2 * (HIT + FREED), 2),
     ("m + m.T", lambda a, b, m: m + m.T, 1 + HIT + FREED, 1),
+    ("concat([a, b])", lambda a, b, m: ta.concat([a, b]), 15, 1),
+    ("stack of eight", lambda a, b, m: ta.stack([a, b] * 4), 21, 1),
 ]
 
 
