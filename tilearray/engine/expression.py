@@ -61,12 +61,12 @@ base, start, infinity, near)``
 ``("sort", node, key, bits)``                      the element of a row at this place in the order of keys, of which so
                                                    many bits count
 ``("argsort", node, key, bits)``                   its index before the sort, an int64
-``("sizes", node, starts, longest)``               how many integers `node` is in each run of equal upper bits, or
-                                                   `OVERFULL` in a run of more than `longest` elements: an int64. They
+``("sizes", node, starts, longest, overfull)``     how many integers `node` is in each run of equal upper bits, or
+                                                   `overfull` in a run of more than `longest` elements: an int64. They
                                                    are sorted but for the lowest 16 bits of `node`. An input has the
                                                    place where each run starts, from upper bits of 0 on
-``("distinct", node, starts, ends)``               each integer that is `node` of some elements, once, as an int64: from
-                                                   the running sums of these sizes
+``("distinct", node, starts, ends, overfull)``     each integer that is `node` of some elements, once, as an int64: from
+                                                   the running sums of these sizes, up to the first run of `overfull`
 ``("coordinate", axis)``                           the index of the element along an axis of a selection, an int64
 ``("fold", node, result, place, at_once)``         `result` of all elements of a run of equal places, each computed with
                                                    the one before it as `node`, which is first what is in memory; so

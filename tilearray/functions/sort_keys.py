@@ -31,7 +31,7 @@ from tilearray.functions.indexing.views import get
 from tilearray.functions.manipulation import new_like
 from tilearray.functions.reduce import refuse
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.sorting import BEFORE_COUNTS, DIGIT, DIGITS, LONGEST, RUN_BITS
+from tilearray.geometry.sorting import BEFORE_COUNTS, DIGIT, DIGITS, LONGEST, OVERFULL, RUN_BITS
 from tilearray.ops.row import plain_dtype
 from tilearray.promotion.semantics import Semantics
 
@@ -488,7 +488,7 @@ def counting_distinct(dtype: np.dtype) -> FixedOperation:
     run, and where runs start.
     """
     builder = _InRuns(dtype)
-    sizes = builder.node("sizes", builder.key, builder.starts, LONGEST)
+    sizes = builder.node("sizes", builder.key, builder.starts, LONGEST, OVERFULL)
     return FixedOperation("unique", builder.build([sizes], [_INT64]))
 
 
@@ -500,7 +500,7 @@ def storing_distinct(dtype: np.dtype) -> FixedOperation:
     first run, as an int64.
     """
     builder = _InRuns(dtype)
-    found = builder.node("distinct", builder.key, builder.starts, builder.memory(_INT64))
+    found = builder.node("distinct", builder.key, builder.starts, builder.memory(_INT64), OVERFULL)
     integer = builder.call("add", (found, builder.number(_INT64)), _INT64, "{x} + {y}")
     return FixedOperation("unique", builder.build([builder.cast(integer, _INT64, dtype)], [dtype]))
 

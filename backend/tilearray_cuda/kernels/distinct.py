@@ -13,16 +13,13 @@ from tilearray_cuda.kernels.reduction import needed
 from tilearray_cuda.kernels.schedules.addressing import Branch
 from tilearray_cuda.kernels.schedules.distinct import Distinct
 
-OVERFULL = 1 << 40
-"""The size of the set of a run of too many elements, as the library knows it."""
-
 
 def distinct(schedule: Distinct) -> list[str]:
     """Return the lines of a kernel after its setup."""
-    kind, _, _, last = schedule.node[1]
+    kind, _, _, last, overfull = schedule.node[1]
     is_long = [f"is_long = end - start > {last}"]
     if kind == "distinct":
-        is_long = [f"last = tl.load({schedule.memory(last)} + program)", f"is_long = last >= {OVERFULL}"]
+        is_long = [f"last = tl.load({schedule.memory(last)} + program)", f"is_long = last >= {overfull}"]
     return [
         *is_long,
         "end = tl.where(is_long, start, end)",
@@ -33,13 +30,13 @@ def distinct(schedule: Distinct) -> list[str]:
         *indented([*_read(schedule, "_further", "further"), "set_joined(value_further)"]),
         "counted, earlier = set_counted(thread)",
         "count = tl.max(counted, 0)",
-        *(_placed(schedule) if kind == "distinct" else _sized()),
+        *(_placed(schedule) if kind == "distinct" else _sized(overfull)),
     ]
 
 
-def _sized() -> list[str]:
+def _sized(overfull: int) -> list[str]:
     """Return the line that stores the size of a set."""
-    return [f"tl.store(out0 + program, tl.where(is_long, {OVERFULL}, count.to(tl.int64)))"]
+    return [f"tl.store(out0 + program, tl.where(is_long, {overfull}, count.to(tl.int64)))"]
 
 
 def _placed(schedule: Distinct) -> list[str]:
