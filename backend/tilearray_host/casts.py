@@ -21,6 +21,7 @@ bfloat16 to an integer           the same; ml_dtypes' cast of values in range
   8 bits to 8-bit floats
 bfloat16 and float16 to 8-bit    a table of the 65,536 results, from `TABLED` elements on
   floats, float16 to integers
+float16 to float32               the same to memory without gaps: NumPy takes twice the time
 float32 to 8-bit floats          the table of bfloat16, after rounding to odd; fewer elements by ml_dtypes
 float32 to float16               integer arithmetic on the bits, from `MANY` elements on: NumPy takes 40 ns for each
                                  value that is out of range or subnormal
@@ -502,11 +503,12 @@ class Table:
         self._source = source
         self._target = target
         self._least = 0 if source.itemsize == 1 else TABLED
+        self._only_dense = source == np.float16 and target == _FLOAT32
         self._codes = np.dtype(f"u{source.itemsize}")
         self._table: Array | None = None
 
     def __call__(self, x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
-        if x.size < self._least:
+        if x.size < self._least or (self._only_dense and out is not None and not out.flags.c_contiguous):
             return self._method(x, dtype, out)
         table = self._table
         if table is None:
@@ -570,7 +572,7 @@ def is_tabled(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
     if source.itemsize == 1:
         by_itself = "b" in (_kind(source), _kind(target)) or (_kind(source) in "iu" and target == _BFLOAT16)
         return source != target and not by_itself and (_is_ml(source) or _is_ml(target))
-    if source == np.float16 and _kind(target) in "iu":
+    if source == np.float16 and (_kind(target) in "iu" or target == _FLOAT32):
         return True
     return narrow and source.itemsize == 2 and _kind(source) == "f"
 
