@@ -34,6 +34,7 @@ def test_indexing_is_numpys(process, name):
         "_overlap",
         "_wide",
         "_values",
+        "_lists",
         "_modes",
         "_ranges",
         "_launches",
@@ -117,6 +118,30 @@ def _values() -> None:
     from support.oracles.indexing import check_host_values
 
     check_host_values(emulated_device())
+
+
+def _lists() -> None:
+    """Lists of Arrays on a GPU are put together there by every function, as `asarray` does, and assigned."""
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+    host = np.asarray([[3, 1, 2], [5, 4, 6]], "float32")
+    x, y = ta.asarray(host, device=device)
+    calls = (
+        *(lambda xp, a, b: xp.sum([a, b], axis=0), lambda xp, a, b: xp.mean([a[0], b[1], 2.5])),
+        *(lambda xp, a, b: xp.minimum.reduce([a, b, a + b]), lambda xp, a, b: xp.median([a, b], axis=1)),
+        *(lambda xp, a, b: xp.sqrt([[a], [b]]), lambda xp, a, b: xp.argmax([a[1], b[0]])),
+    )
+    for call in calls:
+        found, wanted = call(ta, x, y), call(np, *host)
+        assert found.device is device
+        np.testing.assert_allclose(ta.to_numpy(found), wanted, rtol=1e-6)
+    x[:2] = [y[0], 7]
+    assert x.tolist() == [5, 7, 2]
+    with pytest.raises(ta.DeviceError, match="cuda:0"):
+        ta.zeros(2, device="cpu")[:] = [y[0], y[1]]
 
 
 def _modes() -> None:

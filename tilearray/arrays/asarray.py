@@ -20,7 +20,6 @@ from tilearray.engine.devices import Device, DeviceLike, as_device
 from tilearray.engine.signature import from_host, from_result, placed
 from tilearray.errors import ImplicitTransferError, LayoutError, OperandError
 from tilearray.functions.conversion import to_device
-from tilearray.functions.indexing import assign
 from tilearray.functions.joining import stack
 from tilearray.functions.orders import Order, in_order
 from tilearray.functions.python_data import (
@@ -36,6 +35,7 @@ from tilearray.interchange import cuda_array_interface, dlpack
 from tilearray.interchange import foreign_memory as gpu_memory
 from tilearray.interchange.numpy import from_host_object
 from tilearray.ops.execute import copy_of
+from tilearray.ops.hooks import HOOKS
 
 _READERS = torch_cupy.READERS
 
@@ -107,7 +107,7 @@ def _ordered(x: Array, order: Any, copy: bool | None) -> Array:
     return found
 
 
-assign.importer = asarray
+HOOKS.asarray = asarray
 
 
 def _asarray(obj: Any, dtype: np.dtype | None, device: Any, copy: bool | None) -> Array:

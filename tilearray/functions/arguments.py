@@ -4,8 +4,8 @@ Lists, tuples, ranges, ndarrays and NumPy scalars are host data. Beside an Array
 an ndarray keeps its dtype and shares its memory, and a list has the dtype that NumPy gives it, so ``[0.1]`` is float64
 and loses nothing beside float64. Beside an Array on a GPU they are an error that says what to write. A Python number
 becomes a 0-d Array of the dtype that NumPy gives it, on any device. A call without any
-array makes Arrays as `asarray` does: in the default dtypes, on the default device. Arrays of all other libraries are
-errors.
+array makes Arrays as `asarray` does: in the default dtypes, on the default device, or on the GPU of the Arrays in a
+list. Arrays of all other libraries are errors.
 
 Sorting and linear algebra are parts that a backend may lack. A chapter checks axes and dtypes, hands
 ndarrays to the part, and wraps its result. Nothing moves between devices: if the backend of a device lacks the part,
@@ -35,7 +35,14 @@ from tilearray.engine.signature import (
     from_result,
     new_array,
 )
-from tilearray.errors import DeviceError, DTypeError, GradientError, OperandError, type_name
+from tilearray.errors import (
+    DeviceError,
+    DTypeError,
+    GradientError,
+    ImplicitTransferError,
+    OperandError,
+    type_name,
+)
 from tilearray.functions.conversion import to_device, to_numpy
 from tilearray.functions.python_data import ndarray_of
 from tilearray.interchange.numpy import from_host_object
@@ -166,7 +173,10 @@ def _array_of(function: str, value: Any, device: Device | None, typed: bool) -> 
         with semantics("numpy"):
             host = ndarray_of(value, None, function)
     else:
-        host = ndarray_of(value, None, function)
+        try:
+            host = ndarray_of(value, None, function)
+        except ImplicitTransferError:  # of a list that holds an Array on a GPU
+            return HOOKS.asarray(value)
     if elsewhere is not None:  # a number, which no copy brings there
         return fill(new_array(ArrayBase._public, dense_signature((), host.dtype, elsewhere)), host.item(), function)
     made = from_host(host, ArrayBase._public)

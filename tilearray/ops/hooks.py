@@ -16,6 +16,7 @@ class Hooks:
 
     Attributes
     ----------
+    asarray : the public function
     as_arrays : replaces the ndarrays and sequences among the operands of a call by Arrays, given the function's name,
         the operands and the target
     call : runs a row with options, given the row, the operands, the target and the options
@@ -25,8 +26,11 @@ class Hooks:
     tiles : the grid of an array's tiles
     """
 
-    __slots__ = ("accumulate", "as_arrays", "at", "call", "fingerprint", "operator", "outer", "reduce", "tiles")
+    __slots__ = (
+        *("accumulate", "as_arrays", "asarray", "at", "call", "fingerprint", "operator", "outer", "reduce", "tiles"),
+    )
 
+    asarray: Callable[[Any], Any]
     as_arrays: Callable[[str, Sequence[Any], Any], list[Any]]
     call: Callable[[Any, Sequence[Any], Any, dict[str, Any]], Any]
     reduce: Callable[..., Any]

@@ -8,7 +8,6 @@ are assigned to an array on a GPU are copied there first; Arrays never move by t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from tilearray.engine.context import RECORDINGS, STATE
 from tilearray.engine.devices import CPU, common_device, using_device
 from tilearray.engine.signature import ArrayBase, before_access, from_host, overlap
-from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
+from tilearray.errors import DTypeError, ImplicitTransferError, OperandError, ShapeError, type_name
 from tilearray.functions.conversion import to_device
 from tilearray.functions.indexing.keys import BOOLS, PLAIN, has_arrays, is_index, is_mask_over
 from tilearray.functions.indexing.scatter import scatter, scatter_selected, without_leading_axes
@@ -25,14 +24,12 @@ from tilearray.functions.python_data import assigned_data, is_sequence
 from tilearray.interchange.numpy import from_host_object
 from tilearray.ops.arithmetic import choose
 from tilearray.ops.execute import check_target, copy_of, execute, fill, store, stored_as
+from tilearray.ops.hooks import HOOKS
 from tilearray.ops.moves import assign
 from tilearray.ops.numbers import scalar_array
 from tilearray.promotion.scalars import StandIn, as_number, classify
 
 _NUMBERS = frozenset({bool, int, float, complex})
-
-importer: Callable[[Any], ArrayBase] | None = None
-"""`asarray`: `tilearray.arrays.asarray`, which is above this module, puts it here."""
 
 
 def set(x: ArrayBase, key: Any, value: Any, /) -> None:
@@ -61,7 +58,10 @@ def _host_data(x: ArrayBase, value: Any) -> np.ndarray | None:
     """Return the ndarray of an ndarray or of nested lists that are assigned to `x`; None for all else."""
     if value.__class__ is np.ndarray:
         return from_host_object(value, copy=None, function="setitem")
-    return assigned_data(value, x._signature.dtype) if is_sequence(value) else None
+    try:
+        return assigned_data(value, x._signature.dtype) if is_sequence(value) else None
+    except ImplicitTransferError:  # of a list that holds an Array on a GPU
+        return None
 
 
 def _copied(x: ArrayBase, key: Any, host: np.ndarray) -> bool:
@@ -90,10 +90,9 @@ def taken(x: ArrayBase, value: Any) -> Any:
         return value
     if isinstance(value, np.generic):
         return scalar_array(value, device, "setitem")
-    assert importer is not None
     try:
         with using_device(device):
-            return importer(value)
+            return HOOKS.asarray(value)
     except OperandError as error:
         raise OperandError(
             f"setitem: expected an Array, a number, or data that asarray takes, got {type_name(value)}; "
