@@ -208,3 +208,25 @@ def _compiled_by_a_sweep() -> None:
     made = [node[0] for call in compiling.call_args_list for node in call.args[0].nodes if node[0] in kinds]
     assert made == ["histograms", "rank"]
     np.testing.assert_array_equal(ta.to_numpy(found), np.sort(host))
+
+
+def test_sorted_words_are_numpys(process):
+    process.pool.submit(_sort_words).result()
+
+
+def _sort_words() -> None:
+    """Words of four digits are swept: one launch makes memory, one counts all digits, and one stores each."""
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+    from tilearray.functions.ordering import words_in_order
+
+    device, rng = emulated_device(), np.random.default_rng(9)
+    for bits, launches in ((1, 2), (9, 4), (32, 6)):
+        host = rng.integers(0, 2**bits, 9001)
+        places = ta.asarray(host, device=device)
+        before = device.backend.launches
+        found = words_in_order(places, bits)
+        assert device.backend.launches - before == launches
+        order = np.argsort(host, kind="stable")
+        np.testing.assert_array_equal(ta.to_numpy(found), (host[order] << 32 | order).astype("uint64"))

@@ -165,9 +165,11 @@ def words_in_order(places: Any, bits: int) -> Any:
 
     There are more than `WHOLE` and less than 2**32 of them, and `bits` is 32 or less.
     """
-    words = _partitioned(_joining, reshape(places, (1, places.size)), 0, _AS_IT_IS, _UINT64)
-    for shift in range(DIGIT, bits, DIGIT):
-        words = _partitioned(_moving, words, HALF + shift, _AS_IT_IS)
+    row = reshape(places, (1, places.size))
+    first, *others = _sweeps_of(row, _AS_IT_IS, 0, bits, _UINT64)
+    words = _partitioned(_joining, row, 0, _AS_IT_IS, _UINT64, sweep=first)
+    for shift, sweep in zip(range(DIGIT, bits, DIGIT), others, strict=True):
+        words = _partitioned(_moving, words, HALF + shift, _AS_IT_IS, sweep=sweep)
     return reshape(words, -1)
 
 
