@@ -142,9 +142,11 @@ class Staging:
             chunk = chunks.popleft()  # the least recently used chunk
         except IndexError:
             return Chunk(size)
-        if chunk.busy and len(chunks) + taken + 1 < KEPT[size] and not event_passed(chunk.event):
-            chunks.appendleft(chunk)
-            return Chunk(size)
+        if chunk.busy and len(chunks) + taken + 1 < KEPT[size]:
+            if not event_passed(chunk.event):
+                chunks.appendleft(chunk)
+                return Chunk(size)
+            chunk.busy = False
         return chunk
 
     def _give_back(self, taken: list[Chunk]) -> None:
@@ -222,10 +224,13 @@ def upload_array(staging: Staging, array: np.ndarray, allocate: Any, stream: int
     """Copy a host array together with its gaps; return its buffer and the byte offset of element 0."""
     if array.size == 0:
         return allocate(0, stream), 0
-    low, high = span_of(array.shape, array.strides)
-    nbytes = high - low + array.itemsize
-    buffer = allocate(nbytes, stream)
-    staging.upload(buffer.pointer, host_bytes(array.ctypes.data + low, nbytes), stream)
+    if array.flags.c_contiguous:
+        low, memory = 0, array.reshape(-1).view(np.uint8)
+    else:
+        low, high = span_of(array.shape, array.strides)
+        memory = host_bytes(array.ctypes.data + low, high - low + array.itemsize)
+    buffer = allocate(memory.nbytes, stream)
+    staging.upload(buffer.pointer, memory, stream)
     return buffer, -low
 
 

@@ -122,6 +122,16 @@ def test_chunks_are_reused_and_waited_for(device, stub):
     assert not chunks
 
 
+def test_a_chunk_whose_copy_is_done_is_not_waited_for(device, stub):
+    for _ in range(2):
+        device.from_numpy(np.arange(100))
+    stub.start_log()
+    device.from_numpy(np.arange(100))
+    names = [call.name for call in stub.log()]
+    assert "cuEventQuery" in names
+    assert "cuEventSynchronize" not in names
+
+
 def test_threads_do_not_share_chunks(device):
     wrong = []
 
