@@ -436,42 +436,36 @@ EXACT = 2**24
 """float32 holds all integers up to it."""
 FEW = 64
 """One of so many elements takes less time alone than a comparison of all."""
-MANY = 4096
+MANY = 8192
 """The elements from which a cast to float16 works on the bits."""
 
 
 def _to_float16(x: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     """Cast float32.
 
-    A code of float16 is the exponent less 112, and 10 bits after it: an integer addition rounds the other 13 to even.
-    It becomes negative for values below 2**-14. Those are multiples of 2**-24, to which the addition of 0.5 rounds
-    them, and their number is the code. The larger of both is the right one.
+    Adding 2**13 times its power of two, which is at least 2**-14, rounds a value to the 10 bits after that power. The
+    last bits of the sum count its steps, and the exponent of the power is that of float16 and 126.
     """
     if x.size < MANY:
         return _native(x, dtype, out)
     bits = x.view(np.int32)
-    size = bits & 0x7FFFFFFF
-    nan = size > 0x7F800000 if size.max() > 0x7F800000 else None
-    np.minimum(size, 0x47800000, out=size)  # 2**16 and all above are infinity
-    codes = size >> 13
-    codes &= 1
-    codes += size
-    codes -= 0x37FFF001
-    if size.min() < 0x38800000:  # 2**-14
-        np.maximum(codes, 0, out=codes)
-        np.clip(size, 0x33000000, 0x38800000, out=size)  # 2**-25 is rounded to 0, as are all below
-        near = size.view(np.float32)
-        near += np.float32(0.5)
-        size -= 0x3F000000
-        codes >>= 13
-        np.maximum(codes, size, out=codes)
-    else:
-        codes >>= 13
+    codes = bits & 0x7FFFFFFF
+    nan = codes > 0x7F800000 if codes.max() > 0x7F800000 else None
+    codes.clip(0, 0x47800000, codes)  # 2**16 and all above are infinity; np.minimum takes three times as long
+    powers = codes & 0x7F800000
+    powers.clip(0x38800000, 0x7F800000, powers)
+    powers += 13 << 23
+    near = codes.view(np.float32)
+    near += powers.view(np.float32)
+    codes -= powers
+    powers >>= 13
+    codes += powers
+    codes -= 126 << 10
     if nan is not None:
         np.copyto(codes, 0x7E00, where=nan)
-    np.right_shift(bits, 16, out=size)
-    size &= 0x8000
-    codes |= size
+    np.right_shift(bits, 16, out=powers)
+    powers &= 0x8000
+    codes |= powers
     result = np.empty_like(x, dtype) if out is None else out
     result.view(np.uint16)[...] = codes
     return result
