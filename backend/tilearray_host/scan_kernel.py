@@ -254,7 +254,7 @@ def _is_at_once(expression: Any, value: int, store: int, scan: _Scan) -> bool:
     if nodes[source][0] != "input" or nodes[store][0] != "part" or not scan.in_any_order:
         return False
     given, found = [dtype_named(name).kind for name in (expression.inputs[0][1], expression.output_dtypes[0])]
-    return (given in "biu" and found in "iu") or (source == value and found in "fc" and not scan.is_extreme)
+    return (given in "biu" and found in "iu") or (source == value and found in "fc")
 
 
 def _along(shape: Ints, dtype: np.dtype[Any]) -> Array:
@@ -368,6 +368,7 @@ class _Scan:
                 self._ufunc(out[row - 1], x[row], out=out[row])
         else:
             self._ufunc.accumulate(x, axis=0, dtype=out.dtype, out=out)
+        self._sign(out, x)
 
     def chunks(self, x: Array, last: Array | None) -> Array:
         """Scan lanes and chunks, the first two axes, in place; return the last element of the last chunk."""
@@ -449,5 +450,9 @@ class _Scan:
         else:
             for row in range(1, len(x)):
                 self._ufunc(x[row - 1], x[row], out=x[row])
-        if self.is_extreme:
-            x[...] = reduction.signed(self._ufunc, x, values, "accumulate", axis=0)
+        self._sign(x, values)
+
+    def _sign(self, found: Array, values: Array) -> None:
+        """Give zeros among extremes of floats their sign."""
+        if self.is_extreme and found.dtype.kind == "f" and not found.all():
+            found[...] = reduction.signed(self._ufunc, found, values, "accumulate", axis=0)
