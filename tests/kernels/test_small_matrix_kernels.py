@@ -154,6 +154,7 @@ def _joins(name: str) -> None:
         (ta.concat, arrays((3, 4), (2, 4)), 0, in_one),
         (ta.concat, arrays((3, 4), (3, 1), (3, 6)), 1, in_one),
         (ta.concat, arrays((2, 2, 3), (2, 4, 3)), -2, in_one),
+        (ta.concat, arrays((3, 1), (3, 4), (3, 2), (3, 1), (3, 5)), 1, in_one),
         (ta.concat, arrays(*[(3,)] * 8), 0, in_one),
         (ta.concat, arrays(*[(3,)] * 9), 0, False),
         (ta.concat, arrays((70000,), (2,)), 0, False),

@@ -140,6 +140,7 @@ class _Together:
     """A join in one launch, of dense arrays of known signatures and of one dtype.
 
     The result is rows of equally many elements, and each row has some of each array. Elements are read as words.
+    There are kernels for 2, 4 and 8 arrays. If there are fewer arrays, the last one is given again, without elements.
 
     Attributes
     ----------
@@ -148,23 +149,26 @@ class _Together:
         Those of the memory of an array, of which the alignment makes no other kernel, and of the result.
     ends : list of int
         How many elements of a row come before the end of each array's.
+    spare : int
+        How often the last array is given again.
     """
 
-    __slots__ = ("call", "ends", "memory", "whole")
+    __slots__ = ("call", "ends", "memory", "spare", "whole")
 
     def __init__(self, parts: Sequence[A], result: A, rows: int) -> None:
-        word = _WORDS[result.itemsize]
-        self.call = FixedCall(_joining(word, len(parts), rows > 1))
+        word, count = _WORDS[result.itemsize], 1 << (len(parts) - 1).bit_length()
+        self.call = FixedCall(_joining(word, count, rows > 1))
         sizes, device = (result.size,), result._signature.device
         self.memory = signature_of(Layout(sizes, (0,)), word, device, aligned=False)
         self.whole = signature_of(Layout.of(sizes), word, device)
-        self.ends = list(itertools.accumulate([part.size // rows for part in parts]))
+        self.spare = count - len(parts)
+        self.ends = list(itertools.accumulate([*[part.size // rows for part in parts], *[0] * self.spare]))
 
     def run(self, arrays: Sequence[A], result: A) -> None:
         """Write the elements of arrays to the result, which is new."""
         make, memory = result._make, self.memory
         given = [make(x._buffer, x._offset, memory) for x in arrays]
-        self.call.run([*given, *self.ends], make(result._buffer, 0, self.whole))
+        self.call.run([*given, *given[-1:] * self.spare, *self.ends], make(result._buffer, 0, self.whole))
 
 
 _WORDS = {dtype.itemsize: dtype for dtype in (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)}

@@ -163,6 +163,13 @@ def test_numbers_make_one_plan_and_one_kernel(counted):
     assert (i < 128).dtype == "bool"  # compared as int32, in a separate kernel
 
 
+def test_joins_of_two_to_eight_arrays_share_three_kernels(counted):
+    for count in range(2, 9):
+        ta.concat([vector()] * count)
+        ta.stack([vector(7)] * count)
+    assert counted.calls["cubin_of"] == 3
+
+
 def block_and_row(pool, size):
     matrix = pool.reshape(128, 128)
     return matrix[: size - 1000, : size - 1010], pool[: size - 1010]
