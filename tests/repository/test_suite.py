@@ -18,6 +18,8 @@ OPTIONAL = (
     *("nbformat", "numba", "rich", "scipy", "torch", "triton"),
 )
 
+COLLECTION = ("--collect-only", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--assert=plain")  # no test runs
+
 
 def child(code: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "TILEARRAY_CACHE_DIR"} | variables
@@ -45,7 +47,7 @@ def child(code: str, *arguments: str, **variables: str) -> subprocess.CompletedP
 def test_the_suite_is_collected_without(absent: list[str], where: list[str]) -> None:
     code = (
         f"import sys, pytest; sys.modules.update(dict.fromkeys({absent!r})); "
-        f"sys.exit(pytest.main(['--collect-only', '-q', '-p', 'no:xdist', '-p', 'no:cacheprovider', *sys.argv[1:]]))"
+        f"sys.exit(pytest.main([*{COLLECTION!r}, *sys.argv[1:]]))"
     )
     done = child(code, *where)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr
