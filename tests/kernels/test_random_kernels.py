@@ -19,7 +19,7 @@ def test_the_emulated_gpu_gives_the_bits_of_the_host(process, seed, count, eleme
 
 
 def test_a_few_draws_on_the_emulated_gpu(process):
-    process.pool.submit(_compare, 3, 12, 300).result()
+    process.pool.submit(_compare, 3, 24, 300).result()
 
 
 def _compare(seed: int, count: int, elements: int) -> None:

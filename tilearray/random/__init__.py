@@ -20,7 +20,6 @@ _MADE = "write ta.random.default_rng(seed)"
 _INSTEAD = {
     **{name: f"{_MADE}.{name}" for name in dir(Generator) if not name.startswith("_")},
     **{name: f"{_MADE}.{method}" for name, method in _missing.OLD_NAMES.items()},
-    **{name: f"write rng = ta.random.default_rng(seed), and {text}" for name, text in _missing.BY_FORMULA.items()},
     **{name: _missing.INSTEAD[name] for name in _missing.BY_NUMPY},
     "seed": _MADE,
     "RandomState": _MADE,

@@ -17,7 +17,6 @@ from tilearray.engine.execute import run_fixed
 from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import dense_signature, new_array
 from tilearray.errors import DTypeError, ParameterError, shown
-from tilearray.functions.conversion import astype
 from tilearray.functions.indexing.take import take
 from tilearray.functions.manipulation import reshape
 from tilearray.functions.reductions import all as all_true
@@ -27,7 +26,7 @@ from tilearray.random import draws, rejection
 from tilearray.random.discrete import INTEGERS
 from tilearray.random.parameters import affine, check_at_least, dense, parameters_of
 from tilearray.random.source import Source
-from tilearray.random.targets import Target, stored, target_of
+from tilearray.random.targets import Target, target_of
 
 LARGEST_MEAN = 2.0**62
 """The largest mean of Poisson numbers, so that int64 holds them."""
@@ -234,8 +233,7 @@ class Attempts(Source):
     ) -> Array:
         """Draw integers in float64, and store them in the target."""
         wide = Target(target.function, target.shape, dtypes.float64, target.device, None)
-        found = astype(self._accepted(wide, 4, make, values, arrays), target.dtype)
-        return found if target.out is None else stored(found, target.out)
+        return target.holding(self._accepted(wide, 4, make, values, arrays))
 
     def _accepted(
         self,

@@ -17,7 +17,7 @@ from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import broadcast_to
 from tilearray.geometry.shapes import Shape, broadcast_shapes
 from tilearray.promotion.scalars import ScalarClass, as_number, classify
-from tilearray.random.targets import Target, stored
+from tilearray.random.targets import Target
 
 _MODERATE = 1e38
 """A number that float32 holds."""
@@ -100,13 +100,13 @@ def check_at_least(function: str, name: str, value: Any, least: float) -> None:
 
 def affine(draw: Array, low: Any, span: Any, target: Target) -> Array:
     """Return ``draw * span + low``, computed in the dtype of `draw`, in a target. None adds nothing."""
-    found = draw * _in(draw.dtype, span)
-    found = found if low is None else found + _in(draw.dtype, low)
-    found = astype(found, target.dtype, copy=False)
-    return found if target.out is None else stored(found, target.out)
+    found = draw * in_dtype(draw.dtype, span)
+    found = found if low is None else found + in_dtype(draw.dtype, low)
+    return target.holding(found)
 
 
-def _in(dtype: np.dtype, value: Any) -> Any:
+def in_dtype(dtype: np.dtype, value: Any) -> Any:
+    """Return a parameter rounded to a float dtype: an array of it, or a Python number."""
     return astype(value, dtype, copy=False) if isinstance(value, Array) else rounded(value, dtype)
 
 

@@ -17,6 +17,7 @@ from tilearray.engine.context import STATE
 from tilearray.engine.devices import Device, as_device
 from tilearray.engine.signature import dense_signature, new_array
 from tilearray.errors import DeviceError, DTypeError, ShapeError
+from tilearray.functions.conversion import astype
 from tilearray.geometry.shapes import as_shape, broadcast_shapes, check_extent
 from tilearray.ops.execute import check_target
 from tilearray.random.draws import UNIT, computed_in
@@ -44,6 +45,11 @@ class Target(NamedTuple):
     def as_computed(self) -> Target:
         """Return new memory of the shape, in the dtype of the computation."""
         return Target(self.function, self.shape, computed_in(self.dtype), self.device, None)
+
+    def holding(self, values: Array) -> Array:
+        """Return values of the shape in the dtype: in the caller's array, or alone."""
+        found = astype(values, self.dtype, copy=False)
+        return found if self.out is None else stored(found, self.out)
 
     def filled(self, draw: Callable[[Array], Any]) -> Array:
         """Return an array that `draw` fills in C order: the caller's, or a new one."""
