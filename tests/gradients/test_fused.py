@@ -419,6 +419,69 @@ def test_gradients_of_slices_are_fused():
         assert ta.fuse(slopes)(X).tolist() == slopes(X).tolist()
 
 
+def laplacian(x: Any) -> Any:
+    return x[2:, 1:-1] + x[:-2, 1:-1] + x[1:-1, 2:] + x[1:-1, :-2] - 4 * x[1:-1, 1:-1]
+
+
+def smoothed(x: Any) -> Any:
+    """Writes of several parts, which are read again."""
+    out = x * x
+    out[1:-1, ::2] = (out[2:, ::2] + out[:-2, ::2]) / 2
+    out[:, 1:] += out[:, :-1]
+    out[0], out[-1] = 0, x[0]
+    return out
+
+
+STENCILS: dict[str, Any] = {
+    "differences": lambda x: x[1:] * x[:-1] - x[:-1].T[::-1].T,
+    "laplacian": laplacian,
+    "diff": lambda x: ta.diff(x, n=2, axis=1),
+    "every second": lambda x: x[::2, 1::2] * x[1::2, ::2] + x[::-2, ::3][:, :1],
+    "windows": lambda x: ta.max(ta.sliding_window_view(x, 3, axis=1), axis=-1),
+    "blocks of windows": lambda x: ta.mean(ta.sliding_window_view(x * x, (2, 3)), axis=(-2, -1)),
+    "windows and a slice": lambda x: ta.sum(ta.sliding_window_view(x, 2, axis=0) ** 2, axis=-1) * x[1:],
+    "repeated rows": lambda x: ta.broadcast_to(x[1:, None], (5, 3, 6)) * x[:-1, None],
+    "joined": lambda x: ta.concat([x[:, 3:], ta.stack([x[:, 0], x[:, 1]], axis=1) ** 2], axis=1)[1:] * x[1:, :5],
+    "smoothed": smoothed,
+}
+
+
+@pytest.mark.parametrize("function", STENCILS.values(), ids=STENCILS)
+def test_gradients_of_overlapping_slices_are_fused(function: Any):
+    x = ta.asarray(np.random.default_rng(3).normal(size=(6, 6)))
+    weights = ta.asarray(np.random.default_rng(4).normal(size=function(x).shape))
+
+    def loss(x: Any) -> Any:
+        return ta.sum(ta.sin(function(x)) * weights)
+
+    slopes = ta.to_numpy(ta.grad(loss)(x))
+    for place in np.ndindex(x.shape):
+        moved = [loss(x + step * ta.asarray(_unit(place))) for step in (1e-6, -1e-6)]
+        assert float(moved[0] - moved[1]) / 2e-6 == pytest.approx(slopes[place], rel=1e-5, abs=1e-7)
+    for fused in (ta.fuse(ta.grad(loss)), ta.grad(ta.fuse(loss))):
+        np.testing.assert_allclose(ta.to_numpy(fused(x)), slopes, rtol=1e-12, atol=1e-13)
+
+
+def _unit(place: tuple[int, ...]) -> np.ndarray:
+    found = np.zeros((6, 6))
+    found[place] = 1
+    return found
+
+
+def test_a_stencil_of_two_axes_has_a_gradient_of_few_kernels():
+    """One for each shape of the blocks that the same slices have: 25 of them in 9 shapes."""
+    cotangent = ta.ones((18, 18))
+    found = ta.explain(ta.fuse(lambda x, g: ta.vjp(laplacian, x)[1](g)), ta.ones((20, 20)), cotangent)
+    assert len(found.launches) <= 9
+
+
+def test_windows_of_many_elements_have_gradients():
+    x = ta.asarray(np.random.default_rng(3).normal(size=90))
+    slopes = ta.grad(lambda x: ta.sum(ta.sliding_window_view(x, 70) ** 2))(x)
+    times = ta.asarray([min(place + 1, 21, 90 - place) for place in range(90)])
+    np.testing.assert_allclose(ta.to_numpy(slopes), ta.to_numpy(2 * x * times), rtol=1e-12)
+
+
 def test_pointwise_functions_and_lazy_blocks():
     blend = ta.pointwise(lambda x, y, k: x + k * (y - x), promotion=[(0, 1, "int_to_float")])
     x, n = ta.asarray([1.0, 2.0]), ta.asarray([[1], [2]])

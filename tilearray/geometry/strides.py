@@ -230,6 +230,21 @@ def common_range(one: range, other: range) -> range:
     return range(first, min(one.stop, other.stop), step)
 
 
+def rows_along(shape: Ints, strides: Ints) -> Ints:
+    """Return the strides of a dense array of which a view is probably a slice: those of the view, and 1.
+
+    The result is (1,) if no dense array has them.
+
+    Examples
+    --------
+    >>> rows_along((3, 2), (6, 2)), rows_along((3, 2), (6, 4))
+    ((6, 2, 1), (1,))
+    """
+    steps = sorted({1, *[abs(step) for n, step in zip(shape, strides) if n > 1]}, reverse=True)
+    fits = 0 not in steps and not any(step % inner for step, inner in pairwise(steps))
+    return tuple(steps) if fits else (1,)
+
+
 def broadcast_strides(shape: Ints, strides: Ints, target: Ints) -> Ints:
     """Return the strides after broadcasting to `target`, with stride 0 for repeated axes. `shape` must broadcast to it.
 

@@ -13,6 +13,7 @@ An operation runs at the deepest level of its operands, and then below it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 from tilearray import dtypes
@@ -25,6 +26,7 @@ from tilearray.functions.manipulation import new_like
 from tilearray.functions.products import matmul
 from tilearray.functions.softmax import log_softmax, logsumexp, softmax
 from tilearray.geometry.layout import Layout
+from tilearray.geometry.strides import rows_along
 from tilearray.gradients.followed import FollowingDevice, Memory, followed, is_followed, lowered, memory_of, view_of
 from tilearray.gradients.pullbacks import Pullback, pullback_of
 from tilearray.gradients.steps import FLOATS, Record, Step, current
@@ -180,11 +182,13 @@ def _renew(out: Any, memory: Memory, whole: bool) -> None:
     if whole:
         memory.real = _allocated(below, memory.nbytes)
         return
-    itemsize = below._signature.itemsize
-    count = memory.nbytes // itemsize
-    flat = below._make(memory.real, 0, placed(memory.real, 0, Layout.of((count,)), below._signature.dtype, device))
-    copy = copy_of(flat)
-    if is_followed(flat) and not is_followed(copy, device):  # a constant of the level below
+    count, layout = memory.nbytes // below._signature.itemsize, below._signature.layout
+    strides = rows_along(layout.shape, layout.strides)
+    strides = (1,) if count % strides[0] else strides
+    dense = Layout.of((count // strides[0], *[stride // inner for stride, inner in pairwise(strides)]))
+    array = below._make(memory.real, 0, placed(memory.real, 0, dense, below._signature.dtype, device))
+    copy = copy_of(array)
+    if is_followed(array) and not is_followed(copy, device):  # a constant of the level below
         copy = followed(copy, device.level, active=False)
     memory.real = copy._buffer
 

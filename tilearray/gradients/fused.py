@@ -5,7 +5,7 @@ more, unless that saves bytes or `keep` asks for it: see `tilearray.gradients.ke
 arguments, what was kept and the cotangents runs the function again on traced arrays, follows it, and runs its steps
 backward, all in the trace: what comes out are kernels without intermediates in memory, and reductions where an operand
 was broadcast. A value that was kept takes the place of the one that is computed again, and what is not read any more
-is not computed. If a derivative needs memory of its own, as that of a slice does, the same steps run one by one. So do
+is not computed. If a derivative does not fuse, as that of `prod`, which has scans, the same steps run one by one. So do
 those of a function that writes to its arguments: what it writes is no result of the step.
 """
 

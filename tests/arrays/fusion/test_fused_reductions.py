@@ -269,10 +269,6 @@ def test_many_random_reductions():
             "between them",
         ),
         (lambda x: x @ x, "fuse: a product of matrices is not elementwise, and not a reduction that fuses"),
-        (
-            lambda x: ta.reshape(ta.sum(x[:, None, None] * x[:, None] * x, axis=0), -1),
-            "fuse: return reads a view of a computed array that is not a slice, a transpose or a broadcast of it",
-        ),
     ],
 )
 def test_what_is_not_fused(function, message):

@@ -111,15 +111,6 @@ def buffer_of(x: ArrayBase) -> TracedBuffer:
     return cast(TracedBuffer, x._buffer)
 
 
-def _is_joined(x: ArrayBase) -> bool:
-    """Whether an array has elements of several parts that were written one by one, or in memory and of a part."""
-    buffer = buffer_of(x)
-    if len(buffer.writes) < 1 + (buffer.place < 0):
-        return False
-    touched = [write.target for write in buffer.writes if _touch(x, write.target)]
-    return len(touched) > 1 or (buffer.place >= 0 and len(touched) == 1 and not _is_part(x, touched[0]))
-
-
 def _needs_values(name: str, instead: str) -> Any:
     """Return a method that raises FusionError."""
 
@@ -382,13 +373,16 @@ class Trace:
         buffer, signature = buffer_of(x), x._signature
         layout = signature.layout
         made_here = buffer.place < 0
-        if _is_joined(x):
-            return self._read_joined(buffer, x, function)
-        for target, value in buffer.writes:
+        touched = [write for write in buffer.writes if _touch(x, write.target) or (made_here and not layout.size)]
+        for target, value in touched:
             if _same_view(x, target):
                 return all_of(value)
-            if _touch(x, target) or (made_here and not layout.size):
-                return _part_of_written(value, target, x, function)
+        found = None
+        if len(touched) == 1 or (touched and not layout.size):
+            target, value = touched[0]
+            found = _part_of(value, target._signature.layout, target._offset, x, function)
+        if touched:
+            return found or self._read_joined(buffer, x, function)
         if made_here:
             raise FusionError(f"fuse: {function} reads an array before it is written; write ta.zeros_like(x)")
         start = self.sources[buffer.place][0]._offset
@@ -411,15 +405,16 @@ class Trace:
         buffer.writes, buffer.joined = [*kept, Write(x, value)], None
 
     def _read_joined(self, buffer: TracedBuffer, x: ArrayBase, function: str) -> Use:
-        """Return where the elements of several parts of an array are."""
-        dtype, layout = x._signature.dtype, x._signature.layout
+        """Return where the elements of several parts of an array are, or of one that is stored first."""
         writes, needed = buffer.writes, buffer.nbytes
         if buffer.place >= 0:
             source = self.sources[buffer.place][0]
             writes = [*self._unwritten(source, buffer), *writes]
             needed = source._signature.nbytes if _is_part(x, source) else needed  # else it may have elements between
-        parts = [write.target._signature for write in writes]
-        if sum(part.nbytes for part in parts) != needed or any(part.dtype != dtype for part in parts):
+        dtype = writes[0].value.dtype
+        if sum(target._signature.nbytes for target, _ in writes) != needed or any(
+            value.dtype != dtype for _, value in writes
+        ):
             raise FusionError(
                 f"fuse: {function} reads an array of which the function writes a part; write to ta.zeros_like(x), or "
                 f"all parts in one dtype"
@@ -428,12 +423,12 @@ class Trace:
             places = [
                 (value, target._offset // dtype.itemsize, target._signature.layout.strides)
                 for target, value in writes
-                if target.size
+                if value.layout.size
             ]
             buffer.joined = joined(places, buffer.nbytes // dtype.itemsize)
-        walk = walk_of_view(buffer.joined.layout, layout, x._offset // dtype.itemsize)
-        assert walk is not None
-        return Use(buffer.joined, layout.shape, walk)
+        found = _part_of(buffer.joined, buffer.joined.layout, 0, x, function)
+        assert found is not None
+        return found
 
     def _unwritten(self, source: Traced, buffer: TracedBuffer) -> list[Write]:
         """Return the parts of an argument that are as they were, as copies of memory."""
@@ -456,12 +451,10 @@ def _same_view(x: ArrayBase, y: ArrayBase) -> bool:
     return x._offset == y._offset and mine.layout == other.layout and mine.dtype == other.dtype
 
 
-def _is_part(x: ArrayBase, target: ArrayBase) -> bool:
-    """Whether a view reads elements of another one alone, or their bytes in another way."""
-    (mine, other), itemsize = (x._signature.layout, target._signature.layout), target._signature.itemsize
-    if x._signature.dtype != target._signature.dtype or (x._offset - target._offset) % itemsize:
-        return True
-    return _same_view(x, target) or walk_of_view(other, mine, (x._offset - target._offset) // itemsize) is not None
+def _is_part(x: ArrayBase, source: ArrayBase) -> bool:
+    """Whether all elements of a view are those of another one."""
+    (mine, other), itemsize = (x._signature.layout, source._signature.layout), source._signature.itemsize
+    return walk_of_view(other, mine, (x._offset - source._offset) // itemsize) is not None
 
 
 def _outside(write: Write, x: ArrayBase, order: int) -> list[Write] | None:
@@ -499,27 +492,22 @@ def _touch(x: ArrayBase, y: ArrayBase) -> bool:
     return not are_apart((mine.shape, other.shape), strides, starts)
 
 
-def _part_of_written(value: Value, target: ArrayBase, x: ArrayBase, function: str) -> Use:
-    """Return the elements of a value that a view of its array has."""
+def _part_of(value: Value, base: Layout, offset: int, x: ArrayBase, function: str) -> Use | None:
+    """Return the elements of a value that a view has. The value is written in a layout, from an offset in bytes on.
+
+    The result is None if the view has other elements, or needs another order of them.
+    """
     dtype, layout = x._signature.dtype, x._signature.layout
-    base, itemsize = target._signature.layout, target._signature.itemsize
-    shift, rest = divmod(x._offset - target._offset, max(itemsize, 1))
-    if dtype == target._signature.dtype:
-        found = view_of(value, base, layout, shift)
-    elif dtype == REAL_PART.get(target._signature.dtype):
+    shift, rest = divmod(x._offset - offset, max(value.dtype.itemsize, 1))
+    if dtype == value.dtype:
+        return view_of(value, base, layout, shift)
+    if dtype == REAL_PART.get(value.dtype):
         halved = Layout(layout.shape, tuple([stride // 2 for stride in layout.strides]))
-        found = view_of(_complex_part(value, dtype, imaginary=rest > 0), base, halved, shift)
-    else:
-        raise FusionError(
-            f"fuse: {function} reads the bytes of a computed array as {dtype.name}; write x.view({dtype.name!r}) "
-            f"outside of the function"
-        )
-    if found is None:
-        raise FusionError(
-            f"fuse: {function} reads a view of a computed array that is not a slice, a transpose or a broadcast of it; "
-            f"write x.reshape(...) of the arguments, or make the view between two fused functions"
-        )
-    return found
+        return view_of(_complex_part(value, dtype, imaginary=rest > 0), base, halved, shift)
+    raise FusionError(
+        f"fuse: {function} reads the bytes of a computed array as {dtype.name}; write x.view({dtype.name!r}) outside "
+        f"of the function"
+    )
 
 
 def _complex_part(value: Value, dtype: np.dtype, imaginary: bool) -> Value:
