@@ -87,8 +87,9 @@ def small_suite(
     client = types.SimpleNamespace(
         __name__="clients.outcomes",
         SETTINGS="",
+        ENVIRONMENT={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},  # each of the processes would import all plugins
         folder=lambda checkout: folder,
-        arguments=lambda checkout, rest: rest,
+        arguments=lambda checkout, rest: ["-p", "xdist", *rest],
         paths=lambda checkout: [],
     )
     return suite.run(client, None, "numpy", ["test_few.py"], processes, kept=kept)  # type: ignore[arg-type]

@@ -102,11 +102,11 @@ GRACE = 20
 
 
 def installed(package: str) -> Path:
-    """The folder that an installed package lies in."""
+    """The folder that an installed package lies in, as pytest names it: without links."""
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError(package)
-    return Path(spec.origin).parents[1]
+    return Path(spec.origin).resolve().parents[1]
 
 
 def environment(paths: list[Path], semantics: str, file: Path, ended: Path) -> dict[str, str]:
