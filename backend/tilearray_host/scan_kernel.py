@@ -40,7 +40,7 @@ WIDE = 64
 GAP = 64
 """The bytes between the lanes of a result. Lanes that are a power of two of bytes apart share few lines of a cache, and
 to write them to rows of memory takes five times as long."""
-SHORT = 2**12
+SHORT = 2**13
 """The most elements of a short scan."""
 SHORT_WIDE = 8
 """The elements of a row from which the rows of a short scan are whole in memory."""
@@ -271,13 +271,13 @@ def _in_segments(shape: Ints, dtype: np.dtype[Any], memory: Array | None = None,
     After each lane is a gap of some bytes. Kept axes are slower than the chunks of an operand that is scanned along its
     rows, and faster than chunks of one element.
     """
-    lanes, chunks, segments, blocks, *kept = shape
-    last = len(kept) + 1 if lanes > 1 else 1
-    extents = (*kept, blocks, segments, chunks) if lanes > 1 else (blocks, segments, chunks, *kept)
-    strides = [math.prod(extents[place + 1 :]) * dtype.itemsize for place in range(len(extents))]
-    lane = math.prod(extents) * dtype.itemsize + gap
-    found = np.ndarray((lanes, *extents), dtype, memory, 0, (lane, *strides))
-    return np.moveaxis(found, (last + 2, last + 1, last), (1, 2, 3))
+    kept = range(4, len(shape))
+    strides, step = [0] * len(shape), dtype.itemsize
+    for axis in (1, 2, 3, *reversed(kept)) if shape[0] > 1 else (*reversed(kept), 1, 2, 3):
+        strides[axis] = step
+        step *= shape[axis]
+    strides[0] = step + gap
+    return np.ndarray(shape, dtype, memory, 0, strides)
 
 
 def _segments(x: Array, order: Order) -> Array:
