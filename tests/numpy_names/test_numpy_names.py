@@ -144,6 +144,8 @@ def test_host_functions_name_the_transfer(elsewhere: Device):
         )
         with pytest.raises(DeviceError, match=message):
             getattr(ta, name)(x, *more)
+    with pytest.raises(DeviceError, match=r"write ta.vectorize\(f\)\(x.to_device\('cpu'\)\)$"):
+        ta.vectorize(lambda a: a + 1)(x)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])

@@ -115,8 +115,8 @@ class vectorize:  # noqa: N801 - NumPy's name
         self._function: Any = np.vectorize(pyfunc, otypes=otypes, excluded=excluded, cache=cache, signature=signature)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = [exact("vectorize", one) for one in args]
-        named = {name: exact("vectorize", one) for name, one in kwargs.items()}
+        given = [exact("vectorize(f)", one) for one in args]
+        named = {name: exact("vectorize(f)", one) for name, one in kwargs.items()}
         computed: Any = self._function(*given, **named)
         if not self._exact:
             return wrapped(computed, self._float(args, kwargs))
