@@ -9,7 +9,7 @@ from typing import Any
 import tilearray as ta
 
 OTHER = "triton,float=float64"
-_PLACES = ("tilearray/functions", "tilearray/linalg", "tilearray/fft", "tilearray/promotion")
+_PLACES = ("tilearray/functions", "tilearray/linalg", "tilearray/fft", "tilearray/promotion", "tilearray/arrays/fusion")
 
 
 def dtypes_after_changes(call: Callable[..., Any], operands: Callable[[], tuple[Any, ...]]) -> set[tuple[str, str]]:

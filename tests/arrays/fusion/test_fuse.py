@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import namedtuple
 
 import numpy as np
 import pytest
+from support.changing_semantics import dtypes_after_changes
 from support.joined_graphs import check_joined, written_arguments
 from support.threads import in_threads
 from support.trees import bits
@@ -146,6 +148,16 @@ def test_the_semantics_of_the_call_count(name):
             same(found, expected)
     fused(x, y)
     assert len(traces) == (1 if name == "array-api" else 2)
+
+
+def test_no_call_is_remembered_while_another_thread_changes_the_semantics():
+    sizes = itertools.count(3)
+
+    def operands():
+        size = next(sizes)
+        return ta.ones(size, dtype="int8", device="cpu"), ta.ones(size, dtype="uint8", device="cpu")
+
+    assert dtypes_after_changes(ta.fuse(lambda x, y: x + y), operands) == {("int16", "uint8")}
 
 
 def test_contraction_is_allowed_by_name_and_changes_nothing_on_the_host(compiled):

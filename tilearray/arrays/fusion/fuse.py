@@ -21,7 +21,7 @@ from tilearray.arrays.fusion.numbers import ChangedNumber, TracedNumber, argumen
 from tilearray.arrays.fusion.sameness import Incomparable, Lasting, content, is_named
 from tilearray.arrays.fusion.tracing import Trace, Traced, record, traced, tracing_device, viewed
 from tilearray.engine.caches import TwoGenerations
-from tilearray.engine.context import STATE
+from tilearray.engine.context import STATE, State
 from tilearray.engine.devices import common_device
 from tilearray.engine.signature import ArrayBase, Signature
 from tilearray.errors import FusionError, OperandError, shown, type_name
@@ -178,9 +178,9 @@ class Fused(Lasting):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function on arrays of any library."""
-        state = STATE.get()
+        changes, state = State.changes, STATE.get()
         if not kwargs:
-            known: list[Any] = [state.semantics.key]
+            known: list[Any] = [changes, state.semantics.key]
             arrays: list[Array] = []
             for each in args:
                 if each.__class__ is Array:
@@ -199,9 +199,7 @@ class Fused(Lasting):
                         pass  # the plan of its value is found below
         arguments: list[Any] = []
         try:
-            key = (state.semantics.key, tuple([_key(each, arguments) for each in args]))
-            if kwargs:
-                key = (*key, *[(name, _key(each, arguments)) for name, each in kwargs.items()])
+            key = key_of_call(args, kwargs, arguments)
         except _Inline:
             calls = _calls_of((args, kwargs))
             return self.inlined(args, kwargs) if calls is None else calls.fused(self, args, kwargs)
@@ -222,7 +220,7 @@ class Fused(Lasting):
         versions, arrays = self._plans.get(key), [place for place, each in enumerate(args) if each.__class__ is Array]
         same = len(args) == len(arguments) and all(one is other for one, other in zip(args, arguments, strict=True))
         if same and versions is not None and not versions.positions and plan.positions == tuple(arrays):
-            self._direct.put((key[0], *key[1]), plan)
+            self._direct.put((*key[0], *key[1]), plan)
 
     def plan_of(self, *args: Any) -> CallPlan | None:
         """Return the plan of a call with Arrays, numbers and constants; None if it depends on the value of a number.
@@ -431,7 +429,8 @@ def _result(function: str, trace: Trace, result: Any) -> Any:
 
 def key_of_call(args: tuple[Any, ...], kwargs: dict[str, Any], arguments: list[Any]) -> Any:
     """Return the key of a call, and add its arrays and numbers to `arguments`."""
-    key = (STATE.get().semantics.key, tuple([_key(each, arguments) for each in args]))
+    rules = State.changes, STATE.get().semantics.key
+    key = (rules, tuple([_key(each, arguments) for each in args]))
     return (*key, *[(name, _key(each, arguments)) for name, each in kwargs.items()]) if kwargs else key
 
 

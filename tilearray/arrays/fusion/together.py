@@ -20,7 +20,7 @@ from tilearray.arrays.fusion.containers import member_of
 from tilearray.arrays.fusion.launches import Fixed, Launch
 from tilearray.arrays.fusion.numbers import ChangedNumber
 from tilearray.engine.backend import LaunchList
-from tilearray.engine.context import RECORDINGS, STATE
+from tilearray.engine.context import RECORDINGS, STATE, State
 from tilearray.engine.devices import Device
 from tilearray.engine.plan import kernel_of, list_launch_of
 from tilearray.engine.signature import ArrayBase
@@ -41,10 +41,10 @@ def run_together(fused: Fused, count: int, lists: Sequence[Any]) -> list[Any] | 
     """Run the calls of a list, and return their results; None if they must run one after the other."""
     if not count or RECORDINGS:
         return None
-    state, given = STATE.get(), _given(count, lists)
+    changes, state, given = State.changes, STATE.get(), _given(count, lists)
     if given is None or given.device.backend.lists is None:
         return None
-    key = (state.semantics.key, given.key)
+    key = (changes, state.semantics.key, given.key)
     together = fused.together.get(key) or fused.together.put(key, _planned(fused, count, lists, given))
     return None if together is _ALONE else together.run(state.stream, list(zip(*given.columns)))
 
