@@ -113,6 +113,14 @@ def test_complex_operands_are_conjugated_once_in_a_call(gpu, monkeypatch, name):
         assert len(found) <= number
 
 
+@pytest.mark.parametrize("name", ["row by matrix", "column", "whole", "vectors"])
+def test_complex_products_are_the_hosts_in_semantics_that_do_not_compute_with_complex_numbers(gpu, name):
+    host = [ta.asarray([[1, 2j], [3, 4 + 1j]], dtype="complex64", device="cpu") for _ in range(2)]
+    with ta.semantics("cutile"):
+        found, wanted = (CALLS[name](ta, *[x.to_device(device) for x in host]) for device in (gpu, "cpu"))
+    assert (found.dtype, found.tolist()) == (wanted.dtype, wanted.tolist())
+
+
 @pytest.mark.parametrize("subscripts", ["ij->j", "ij->", "ii->", "ij"])
 def test_a_sum_over_axes_of_one_operand_is_planned_once(gpu, monkeypatch, subscripts):
     found: list[str] = []

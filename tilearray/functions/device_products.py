@@ -16,6 +16,7 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.engine.array_type import A
 from tilearray.engine.backend import Products
+from tilearray.engine.context import decided
 from tilearray.engine.devices import common_device
 from tilearray.engine.execute import run
 from tilearray.engine.plan import library_of
@@ -230,7 +231,8 @@ def _readable(x: A, dtype: np.dtype, second: bool, only: int = 0) -> A:
 
 
 def _conjugate(x: A) -> A:
-    return cast("A", conj(x)) if dtypes.info(x.dtype).kind == "complex" else x
+    """Return the conjugate, also in semantics that do not compute with complex numbers."""
+    return cast("A", decided(conj, x)) if dtypes.info(x.dtype).kind == "complex" else x
 
 
 def _repeated(x: A, shape: Ints, axes: tuple[int | None, ...]) -> A:
