@@ -18,7 +18,7 @@ OPTIONAL = (
     *("nbformat", "numba", "rich", "scipy", "torch", "triton"),
 )
 
-COLLECTION = ("--collect-only", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--assert=plain")  # no test runs
+COLLECTION = ("--collect-only", "-q", "-p", "no:cacheprovider", "--assert=plain")  # no test runs
 
 
 def child(code: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -49,7 +49,7 @@ def test_the_suite_is_collected_without(absent: list[str], where: list[str]) -> 
         f"import sys, pytest; sys.modules.update(dict.fromkeys({absent!r})); "
         f"sys.exit(pytest.main([*{COLLECTION!r}, *sys.argv[1:]]))"
     )
-    done = child(code, *where)
+    done = child(code, *where, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr
 
 

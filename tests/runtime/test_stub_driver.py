@@ -82,13 +82,14 @@ def results(library: Path, request: pytest.FixtureRequest, tmp_path_factory: pyt
         **os.environ,
         "LD_LIBRARY_PATH": os.pathsep.join(filter(None, [str(library), os.environ.get("LD_LIBRARY_PATH")])),
         "TILEARRAY_STUB_CUDA": "1",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "STUB_DEVICES": "2",
         "STUB_MEMORY": str(1 << 30),
     }
     selected = [item.callspec.params["case"] for item in request.session.items if item.path == Path(__file__)]
     files = sorted({str(HERE / f"{case.partition('::')[0]}.py") for case in selected})
     report = tmp_path_factory.mktemp("results") / "report.xml"
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts=-ra", f"--junitxml={report}"]
+    options = ["-q", "-p", "no:cacheprovider", "-o", "addopts=-ra", f"--junitxml={report}"]
     command = [sys.executable, "-m", "pytest", *options, *files]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=900)
     assert done.returncode in (0, 1), done.stdout + done.stderr
