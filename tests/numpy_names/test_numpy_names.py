@@ -680,7 +680,6 @@ def test_a_missing_name_says_what_to_write(name: str, text: str):
         (ta.random, "randn", r"'randn'; write ta.random.default_rng\(seed\).standard_normal$"),
         (ta.random, "seed", r"'seed'; write ta.random.default_rng\(seed\)$"),
         (ta.random, "rayleigh", r"'rayleigh'; write ta.random.default_rng\(seed\).rayleigh$"),
-        (ta.random, "zipf", r"'zipf'; write ta.asarray\(np.random.default_rng\(seed\).zipf\(...\)\)$"),
         (ta.random, "get_state", r"write np.random.get_state with ta.to_numpy\(x\), on the host$"),
         (ta.cuda, "is_available", r"^module 'tilearray.cuda' has .*; write ta.cuda.device_count\(\) > 0$"),
         (ta.cuda, "synchronise", r"; write ta.cuda.synchronize$"),

@@ -18,10 +18,17 @@ CASES = {
     "f": [{"dfnum": 4.0, "dfden": 7.0}, {"dfnum": 1, "dfden": 2}],
     "geometric": [{"p": 0.3}, {"p": 0.9}, {"p": 1e-4}],
     "gumbel": [{}, {"loc": 1.0, "scale": 2.0}],
+    "hypergeometric": [
+        *({"ngood": 15, "nbad": 10, "nsample": 5}, {"ngood": 2, "nbad": 1, "nsample": 1}),
+        *({"ngood": 500, "nbad": 4000, "nsample": 3000}, {"ngood": 10**6, "nbad": 10**8, "nsample": 10**5}),
+        *({"ngood": 30, "nbad": 20, "nsample": 50}, {"ngood": 0, "nbad": 3, "nsample": 2}),
+    ],
     "laplace": [{}, {"loc": 1.0, "scale": 2.0}],
     "logistic": [{}, {"loc": 1.0, "scale": 2.0}],
+    "logseries": [{"p": 0.6}, {"p": 0.05}, {"p": 0.9999}],
     "lognormal": [{}, {"mean": 0.5, "sigma": 0.7}],
     "multinomial": [{"n": 20, "pvals": [0.2, 0.5, 0.3]}, {"n": 5, "pvals": [0.0, 0.6, 0.0, 0.4]}],
+    "multivariate_hypergeometric": [{"colors": [5, 9, 3], "nsample": 8}],
     "multivariate_normal": [{"mean": [1.0, -2.0], "cov": [[2.0, 0.5], [0.5, 1.0]]}],
     "negative_binomial": [{"n": 5, "p": 0.4}, {"n": 0.5, "p": 0.1}],
     "noncentral_chisquare": [{"df": 3, "nonc": 20}, {"df": 0.5, "nonc": 0.3}, {"df": 2, "nonc": 0}],
@@ -32,10 +39,16 @@ CASES = {
     "standard_cauchy": [{}],
     "standard_t": [{"df": 5.0}, {"df": 1}],
     "triangular": [{"left": -1, "mode": 0.5, "right": 2}, {"left": 0, "mode": 0, "right": 1}],
+    "vonmises": [*({"mu": mu, "kappa": kappa} for mu, kappa in ((0.5, 2), (3, 0.3), (-2, 100), (1, 0), (0, 1e7)))],
     "wald": [{"mean": 3.0, "scale": 2.0}, {"mean": 1, "scale": 0.05}, {"mean": 1.0, "scale": 500.0}],
     "weibull": [{"a": 1.5}, {"a": 0.4}],
+    "zipf": [{"a": 2.0}, {"a": 1.2}, {"a": 7}],
 }
-COUNTS = ("geometric", "negative_binomial", "multinomial")
+VECTORS = ("dirichlet", "multinomial", "multivariate_hypergeometric", "multivariate_normal")
+COUNTS = (
+    *("geometric", "hypergeometric", "logseries", "multinomial", "multivariate_hypergeometric", "negative_binomial"),
+    "zipf",
+)
 SIZE = 20_000
 
 
@@ -57,7 +70,7 @@ def test_samples_are_distributed_as_numpys(name, given):
         assert np.isfinite(ours).all()
         for mine, other in zip(ours.reshape(SIZE, -1).T, theirs.reshape(SIZE, -1).T, strict=True):
             assert distance(mine, other) < 1.95
-            if mine.size and other.std() and name not in ("standard_cauchy", "standard_t", "f", "power"):
+            if mine.size and other.std() and name not in ("standard_cauchy", "standard_t", "f", "power", "zipf"):
                 assert abs(np.corrcoef(mine[1:], mine[:-1])[0, 1]) < 0.04
 
 
@@ -106,13 +119,17 @@ def test_the_ends_of_parameters():
     assert rng.multinomial(7, [1.0]).tolist() == [7]
     assert rng.multinomial(0, [0.5, 0.5]).tolist() == [0, 0]
     assert rng.multinomial(9, [0.5, 0.5, 0.7])[2].item() == 0
-    assert rng.standard_cauchy((0, 3)).shape == (0, 3)
+    assert rng.standard_cauchy((0, 3)).shape == rng.zipf(2, (0, 3)).shape == (0, 3)
+    assert rng.hypergeometric([0, 7], [0, 0], [0, 3]).tolist() == [0, 3]
+    assert rng.logseries(0, 4).tolist() == rng.zipf(1e300, 4).tolist() == [1] * 4
+    assert ta.max(rng.zipf(1 + 1e-9, 50)).item() <= 2**62
+    assert rng.multivariate_hypergeometric([3, 0, 4], 7).tolist() == [3, 0, 4]
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_shapes_parameters_and_targets(name):
     given, counts = CASES[name][0], name in COUNTS
-    vector = name in ("dirichlet", "multinomial", "multivariate_normal")
+    vector = name in VECTORS
     draw = getattr(default_rng(7), name)(**given, size=(2, 3))
     tail = draw.shape[2:]
     assert draw.shape == (2, 3, *tail)
@@ -153,6 +170,14 @@ def test_shapes_parameters_and_targets(name):
         (lambda g: g.multinomial(3, [0.9, 0.9, 0.1]), ParameterError, "multinomial: expected pvals >= 0 with a sum of"),
         (lambda g: g.multinomial(3, [-0.1, 0.9]), ParameterError, "multinomial: expected pvals >= 0 with a sum of"),
         (lambda g: g.multinomial(3, 0.5), ShapeError, r"multinomial: expected pvals of shape \(..., k\), got \(\)"),
+        (lambda g: g.zipf([2.0, 1.0]), ParameterError, "zipf: expected a > 1, got "),
+        (lambda g: g.logseries(1), ParameterError, "logseries: expected 0 <= p < 1, got 1"),
+        (lambda g: g.vonmises(0, -1), ParameterError, "vonmises: expected 0 <= kappa < inf, got -1"),
+        (lambda g: g.vonmises(0, [math.nan]), ParameterError, "vonmises: expected 0 <= kappa < inf"),
+        (lambda g: g.hypergeometric(3, 4, 8), ParameterError, "hypergeometric: expected ngood and nbad within"),
+        (lambda g: g.hypergeometric(3.0, 4, 2), DTypeError, r"expected ngood as integers, got 3.0; write int\(ngood\)"),
+        (lambda g: g.multivariate_hypergeometric([3], 4), ParameterError, "hypergeometric: expected ngood and nbad"),
+        (lambda g: g.multivariate_hypergeometric(3, 4), ShapeError, r"expected colors of shape \(k,\), got \(\)"),
         (lambda g: g.multivariate_normal([0], [1.0]), ShapeError, r"expected mean of shape \(k,\) and cov of shape"),
         (
             lambda g: g.multivariate_normal([0], [[1.0]], method="qr"),

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from tilearray.missing_names import MissingNameError as _MissingNameError
 from tilearray.ops.signatures import show as _show
-from tilearray.random import missing_distributions as _missing
 from tilearray.random.generator import Generator, default_rng
+from tilearray.random.old_names import OLD_NAMES as _OLD_NAMES
 from tilearray.random.philox import Philox4x32
 
 __all__ = ["Generator", "Philox4x32", "default_rng"]
@@ -19,8 +19,7 @@ _show([default_rng])
 _MADE = "write ta.random.default_rng(seed)"
 _INSTEAD = {
     **{name: f"{_MADE}.{name}" for name in dir(Generator) if not name.startswith("_")},
-    **{name: f"{_MADE}.{method}" for name, method in _missing.OLD_NAMES.items()},
-    **{name: _missing.INSTEAD[name] for name in _missing.BY_NUMPY},
+    **{name: f"{_MADE}.{method}" for name, method in _OLD_NAMES.items()},
     "seed": _MADE,
     "RandomState": _MADE,
 }

@@ -16,7 +16,7 @@ from tilearray.arrays.array import Array
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import dense_signature, new_array
-from tilearray.errors import DTypeError, ParameterError, shown
+from tilearray.errors import ParameterError, shown
 from tilearray.functions.indexing.take import take
 from tilearray.functions.manipulation import reshape
 from tilearray.functions.reductions import all as all_true
@@ -24,7 +24,7 @@ from tilearray.functions.searching import nonzero
 from tilearray.geometry.shapes import ShapeLike
 from tilearray.random import draws, rejection
 from tilearray.random.discrete import INTEGERS
-from tilearray.random.parameters import affine, check_at_least, dense, parameters_of
+from tilearray.random.parameters import affine, check_at_least, check_integers, dense, parameters_of
 from tilearray.random.source import Source
 from tilearray.random.targets import Target, target_of
 
@@ -204,8 +204,7 @@ class Attempts(Source):
         given = parameters_of("binomial", {"n": n, "p": p}, device or self._device, out)
         target = target_of("binomial", size, dtype, given.device, out, COUNTS, dtypes.int64, given.shape)
         trials, chance = given.values
-        if isinstance(trials, float) or (isinstance(trials, Array) and dtypes.info(trials.dtype).kind == "float"):
-            raise DTypeError(f"binomial: expected n as integers, got {shown(n)}; write int(n) or n.astype('int64')")
+        check_integers("binomial", "n", trials)
         _check_within("binomial", "n", trials, MOST_TRIALS)
         _check_within("binomial", "p", chance, 1)
         branches = "both"

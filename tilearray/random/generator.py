@@ -11,7 +11,7 @@ from tilearray.functions.conversion import to_numpy
 from tilearray.geometry.shapes import as_int
 from tilearray.random import draws
 from tilearray.random.counts import Counts
-from tilearray.random.missing_distributions import MissingDistributions
+from tilearray.random.old_names import OldNames
 from tilearray.random.orders import Orders
 from tilearray.random.philox import Philox4x32
 from tilearray.random.ratios import Ratios
@@ -53,7 +53,7 @@ def default_rng(seed: Any = None, *, device: Any = None) -> Generator:
     return Generator(seed if isinstance(seed, Philox4x32) else Philox4x32(seed), device=device)
 
 
-class Generator(Orders, Ratios, Transformed, Counts, Vectors, MissingDistributions):
+class Generator(Orders, Ratios, Transformed, Counts, Vectors, OldNames):
     """Draws arrays from a stream of random words.
 
     The numbers depend on the stream's key and position and on the logical index of an element, not on the device, the

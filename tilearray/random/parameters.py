@@ -98,6 +98,15 @@ def check_at_least(function: str, name: str, value: Any, least: float) -> None:
         raise ParameterError(f"{function}: expected {name} >= {least}, got {shown(value)}; write max({name}, {least})")
 
 
+def check_integers(function: str, name: str, value: Any) -> None:
+    """Raise DTypeError if a parameter is a float, or an array of floats."""
+    kind = dtypes.info(value.dtype).kind if isinstance(value, Array) else np.asarray(value).dtype.kind
+    if kind in ("float", "f"):
+        raise DTypeError(
+            f"{function}: expected {name} as integers, got {shown(value)}; write int({name}) or {name}.astype('int64')"
+        )
+
+
 def affine(draw: Array, low: Any, span: Any, target: Target) -> Array:
     """Return ``draw * span + low``, computed in the dtype of `draw`, in a target. None adds nothing."""
     found = draw * in_dtype(draw.dtype, span)

@@ -14,6 +14,7 @@ from tilearray.functions.conversion import astype
 from tilearray.functions.joining import stack
 from tilearray.functions.products import matmul
 from tilearray.functions.reductions import all as all_true
+from tilearray.functions.reductions import sum
 from tilearray.functions.scans import cumulative_sum
 from tilearray.functions.searching import where
 from tilearray.functions.softmax import softmax
@@ -22,14 +23,15 @@ from tilearray.linalg.decompositions import cholesky, eigh, svd
 from tilearray.ops.arithmetic import maximum, minimum
 from tilearray.ops.elementary import sqrt
 from tilearray.random.attempts import COUNTS
-from tilearray.random.derived import Derived
+from tilearray.random.parameters import check_integers
+from tilearray.random.repeated import Repeated
 from tilearray.random.targets import target_of
 
 METHODS = ("svd", "eigh", "cholesky")
 CHECKS = ("warn", "raise", "ignore")
 
 
-class Vectors(Derived):
+class Vectors(Repeated):
     """The methods of a generator that draw vectors, along the last axis of the result."""
 
     __slots__ = ()
@@ -144,6 +146,72 @@ class Vectors(Derived):
             counts.append(self.binomial(trials, shares[..., place], tuple(shape), device=target.device))
             trials = trials - counts[-1]
         counts.append(trials if last > 1 else self.binomial(trials, 1.0, tuple(shape), device=target.device))
+        return target.holding(stack(counts, axis=-1))
+
+    def multivariate_hypergeometric(
+        self,
+        colors: Any,
+        nsample: Any,
+        size: ShapeLike | None = None,
+        method: str = "marginals",
+        *,
+        dtype: Any = None,
+        out: Array | None = None,
+        device: Any = None,
+    ) -> Array:
+        """Return how many of `nsample` elements have each of k colors, drawn without replacement.
+
+        It is a draw of hypergeometric numbers for each color but the last.
+
+        Parameters
+        ----------
+        colors : Array
+            How many elements of each color there are, of shape (k,).
+        nsample : int
+            How many are drawn.
+        size : int or tuple of int, optional
+            The shape without the last axis of k elements.
+        method : {"marginals", "count"}
+            NumPy's argument; the numbers are the same for both.
+        dtype, out, device
+            See `poisson`.
+
+        Returns
+        -------
+        Array
+
+        Raises
+        ------
+        ShapeError
+            If `colors` has not one axis, or no element.
+        ParameterError
+            See `hypergeometric`; or if the method is another word.
+        DTypeError
+            If a number is a float.
+
+        Examples
+        --------
+        >>> import tilearray as ta
+        >>> ta.sum(ta.random.default_rng(7).multivariate_hypergeometric([5, 0, 9], 6, 4), axis=1).tolist()
+        [6, 6, 6, 6]
+        """
+        function = "multivariate_hypergeometric"
+        if method not in ("marginals", "count"):
+            raise ParameterError(
+                f"{function}: expected method 'marginals' or 'count', got {shown(method)}; write method='marginals'"
+            )
+        given = self._vector(function, "colors", colors, device)
+        if given.ndim != 1 or not given.shape[0]:
+            raise ShapeError(f"{function}: expected colors of shape (k,), got {given.shape}; write a list of integers")
+        check_integers(function, "colors", given)
+        *shape, last = _shape_of(function, size, (), given.shape[0], out)
+        target = target_of(function, (*shape, last), dtype, given.device, out, COUNTS, dtypes.int64)
+        counts: list[Any] = []
+        rest, left = sum(given) - cumulative_sum(given), nsample
+        for place in range(last):
+            one, others = given[place], rest[place]
+            counts.append(self.hypergeometric(one, others, left, tuple(shape), device=target.device))
+            left = left - counts[-1]
         return target.holding(stack(counts, axis=-1))
 
     def multivariate_normal(

@@ -107,12 +107,6 @@ CAUSES: tuple[Cause, ...] = (
         "SciPy, which dask calls for triangles, asks CuPy's stand-in for modules",
         "the stand-in",
     ),
-    Cause(
-        "test_cupy_random.py",
-        "has no attribute 'beta'",
-        "`ta.random` lacks beta and 26 more distributions of NumPy",
-        "tilearray",
-    ),
     Cause("pd.Series", "KeyError", "a Series takes ndarrays, lists and its own arrays as a mask", "pandas"),
     Cause(
         "plt.(boxplot|errorbar)",
