@@ -73,6 +73,22 @@ def test_dtypes_are_numpys_under_its_semantics(call: str, dtype: str):
         )
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        *("unique(x)", "unique(x, return_counts=True)", "unique(x, return_inverse=True)", "union1d(x, y)"),
+        *("intersect1d(x, y)", "setxor1d(x, y)", "setdiff1d(x, y)", "x[lexsort((x,))]"),
+    ],
+)
+def test_float16_with_zeros_of_both_signs_stays_in_order(call: str):
+    x = np.round(np.random.default_rng(0).normal(size=(8, 8192))).astype("float16").reshape(-1)
+    theirs = {"x": x.astype("float64"), "y": np.array([-1.0, 0, 9])}
+    ours = {name: ta.asarray(value, "float16", device="cpu") for name, value in theirs.items()}
+    found, want = eval(call, Namespace(ta, ours)), eval(call, Namespace(np, theirs))
+    for one, other in zip(found, want, strict=True) if isinstance(want, tuple) else [(found, want)]:
+        np.testing.assert_array_equal(ta.to_numpy(one), other)
+
+
 def test_a_number_that_the_choices_cannot_hold_is_an_error():
     x = ta.asarray([1, 2], dtype="int8", device="cpu")
     with pytest.raises(ScalarOverflowError, match="300"):

@@ -4,7 +4,8 @@
 
 - An array on a GPU is a DeviceError that names the transfer. Nothing moves by itself.
 - Python data and ndarrays become Arrays by the rules of `tilearray.functions.arguments`.
-- 8- and 16-bit floats are computed in float32 and rounded once. A function that `compares` only takes float16 as it is.
+- 8- and 16-bit floats are computed in float32 and rounded once. So are those that are only sorted: with AVX-512, the
+  sort of many float16 loses the order if 0.0 and -0.0 are among them (NumPy 2.4.6).
 - Integers and bools come back as NumPy gives them. Floats come back in the common dtype of the arrays, or in the float
   of its true division; complex numbers in the complex dtype of that float.
 - Each ndarray that comes back is a new Array, also within a tuple or a list; NumPy's scalars are 0-d Arrays.
@@ -47,10 +48,8 @@ OPTIONAL = {"bincount", "corrcoef", "cov"}
 _COMPLEX_OF = {dtypes.float64: dtypes.complex128}
 
 
-def on_host(function: str, x: Any, *, compares: bool = False) -> np.ndarray:
+def on_host(function: str, x: Any) -> np.ndarray:
     """Return the memory of an argument on the host; floats of 8 and 16 bits as float32.
-
-    float16 stays as it is if the function `compares` elements, and computes none.
 
     Raises
     ------
@@ -65,7 +64,7 @@ def on_host(function: str, x: Any, *, compares: bool = False) -> np.ndarray:
     """
     array = _host_array(function, x)
     info = dtypes.info(array.dtype)
-    stays = info.kind != "float" or info.bits >= 32 or (compares and array.dtype == dtypes.float16)
+    stays = info.kind != "float" or info.bits >= 32
     return to_numpy(array if stays else astype(array, dtypes.float32))
 
 
@@ -144,7 +143,6 @@ def by_numpy(
     /,
     *args: Any,
     out: Any = None,
-    compares: bool = False,
     floats: np.dtype | None = None,
     **options: Any,
 ) -> Any:
@@ -160,8 +158,6 @@ def by_numpy(
         The other arguments, as they are.
     out : Array, optional
         Takes the result.
-    compares : bool
-        Whether the function compares and returns elements, and computes none: then float16 stays float16.
     floats : dtype, optional
         That of floats that come back, instead of that of `float_of`.
 
@@ -189,7 +185,7 @@ def by_numpy(
     there = all_arrays(function, [x for x in arrays if x is not None])
     waiting = iter(there)
     given = [None if x is None else _host_array(function, next(waiting)) for x in arrays]
-    hosts = [None if x is None else on_host(function, x, compares=compares) for x in given]
+    hosts = [None if x is None else on_host(function, x) for x in given]
     try:
         with np.errstate(all="ignore"):
             computed = getattr(np, function)(*hosts, *args, **options)
