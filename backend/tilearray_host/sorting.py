@@ -35,12 +35,12 @@ def sort(x: np.ndarray, axis: int, descending: bool, /) -> np.ndarray:
     >>> sort(np.array([2, 3, 1]), 0, True)
     array([3, 2, 1])
     """
-    codes = _codes(x)
+    codes = codes_of(x)
     if codes is not None:
         codes.sort(axis, kind=_sort_kind(codes))
         if descending:
             _reverse(codes, axis)
-        return _of_codes(codes, x.dtype)
+        return from_codes(codes, x.dtype)
     source = np.flip(x, axis) if descending else x
     ordered = _copied(source)
     if ordered.dtype.kind != "f":
@@ -128,10 +128,10 @@ def unique(x: np.ndarray, indices: bool, inverse: bool, counts: bool, /) -> Uniq
     >>> unique(np.array([5, 3, 5]), False, False, True)
     Unique(values=array([3, 5]), indices=None, inverse=None, counts=array([1, 2]))
     """
-    codes = None if indices or inverse else _codes(x)
+    codes = None if indices or inverse else codes_of(x)
     if codes is not None:
         found = unique(codes, False, False, counts)
-        return found._replace(values=_of_codes(found.values, x.dtype))
+        return found._replace(values=from_codes(found.values, x.dtype))
     flat = _ordered(x).reshape(-1)
     kind = _kind_for(flat)
     order = None
@@ -229,12 +229,12 @@ def _are_shorts_vectorized() -> bool:
     return "AVX512_ICL" in config.get("SIMD Extensions", {}).get("found", [])
 
 
-def _codes(x: np.ndarray) -> np.ndarray | None:
+def codes_of(x: np.ndarray) -> np.ndarray | None:
     """A copy in C order of 16-bit floats as int16 in their order: the bits, those below the sign reversed by it.
 
     None for other dtypes, and if equals may have other bits: a zero that is negative, or a NaN.
 
-    >>> _codes(np.float16([1.0, -1.0, 2.0])).tolist()
+    >>> codes_of(np.float16([1.0, -1.0, 2.0])).tolist()
     [15360, -15361, 16384]
     """
     if x.dtype not in _INFINITY or not x.size:
@@ -251,7 +251,7 @@ def _codes(x: np.ndarray) -> np.ndarray | None:
     return codes
 
 
-def _of_codes(codes: np.ndarray, dtype: DType) -> np.ndarray:
+def from_codes(codes: np.ndarray, dtype: DType) -> np.ndarray:
     """The floats of codes, in their memory."""
     _reverse_negative(codes)
     return codes.view(dtype)

@@ -107,7 +107,7 @@ def unique(
     x, equal_nan = as_array("unique", ar), checked_flag("unique", "equal_nan", equal_nan)
     if not by_expressions(x):
         asked = (return_index, return_inverse, return_counts)
-        return by_numpy("unique", (ar,), *asked, axis, equal_nan=equal_nan)
+        return by_numpy("unique", (ar,), *asked, axis, equal_nan=equal_nan, compares=True)
     dtypes.check_arithmetic("unique", x.dtype)
     asked = (return_index, return_inverse, return_counts)
     found = distinct(x, *asked, equal_nan=equal_nan) if axis is None else _slices(x, axis, asked)
@@ -135,7 +135,7 @@ def union1d(ar1: Any, ar2: Any) -> Array:
     """
     given = _both_there("union1d", ar1, ar2)
     if given is None:
-        return by_numpy("union1d", (ar1, ar2))
+        return by_numpy("union1d", (ar1, ar2), compares=True)
     return given.finished(unique(concat([reshape(x, -1) for x in given.arrays])))
 
 
@@ -150,7 +150,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     """
     given = _both_there("intersect1d", ar1, ar2)
     if given is None:
-        return by_numpy("intersect1d", (ar1, ar2), assume_unique, return_indices)
+        return by_numpy("intersect1d", (ar1, ar2), assume_unique, return_indices, compares=True)
     if return_indices:
         found, *places = _shared(given.arrays, assume_unique)
         return (given.finished(found), *places)
@@ -185,7 +185,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     given = there("setdiff1d", (ar1, ar2))
     target = all_arrays("setdiff1d", [ar1, ar2])[0].dtype
     if given is None:
-        return by_numpy("setdiff1d", (ar1, ar2), assume_unique, floats=target)
+        return by_numpy("setdiff1d", (ar1, ar2), assume_unique, compares=True, floats=target)
     first, second = (reshape(x, -1) if assume_unique else unique(x) for x in given.arrays)
     with semantics("numpy"):
         stays = isin(first, second, invert=True)
@@ -203,7 +203,7 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     """
     given = _both_there("setxor1d", ar1, ar2)
     if given is None:
-        return by_numpy("setxor1d", (ar1, ar2), assume_unique)
+        return by_numpy("setxor1d", (ar1, ar2), assume_unique, compares=True)
     both, differ = _neighbours(given.arrays, assume_unique)
     end = fill(new_like(differ, (1,)), True, "setxor1d")
     ends = concat([end, differ, end]) if both.size else concat([differ, end])

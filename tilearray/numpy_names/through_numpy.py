@@ -4,8 +4,8 @@
 
 - An array on a GPU is a DeviceError that names the transfer. Nothing moves by itself.
 - Python data and ndarrays become Arrays by the rules of `tilearray.functions.arguments`.
-- 8- and 16-bit floats are computed in float32 and rounded once. So are those that are only sorted: with AVX-512, the
-  sort of many float16 loses the order if 0.0 and -0.0 are among them (NumPy 2.4.6).
+- 8- and 16-bit floats are computed in float32 and rounded once. A function that only `compares` takes float16 as
+  integers of the same order, since NumPy 2.4.6 sorts many float16 wrongly where it has AVX-512.
 - Integers and bools come back as NumPy gives them. Floats come back in the common dtype of the arrays, or in the float
   of its true division; complex numbers in the complex dtype of that float.
 - Each ndarray that comes back is a new Array, also within a tuple or a list; NumPy's scalars are 0-d Arrays.
@@ -143,6 +143,7 @@ def by_numpy(
     /,
     *args: Any,
     out: Any = None,
+    compares: bool = False,
     floats: np.dtype | None = None,
     **options: Any,
 ) -> Any:
@@ -158,6 +159,8 @@ def by_numpy(
         The other arguments, as they are.
     out : Array, optional
         Takes the result.
+    compares : bool
+        Whether the function compares and returns elements, and computes none: then float16 is compared as integers.
     floats : dtype, optional
         That of floats that come back, instead of that of `float_of`.
 
@@ -185,7 +188,8 @@ def by_numpy(
     there = all_arrays(function, [x for x in arrays if x is not None])
     waiting = iter(there)
     given = [None if x is None else _host_array(function, next(waiting)) for x in arrays]
-    hosts = [None if x is None else on_host(function, x) for x in given]
+    coded = _codes_of([x for x in given if x is not None]) if compares else None
+    hosts = coded or [None if x is None else on_host(function, x) for x in given]
     try:
         with np.errstate(all="ignore"):
             computed = getattr(np, function)(*hosts, *args, **options)
@@ -206,9 +210,30 @@ def by_numpy(
             raise DTypeError(f"{function}: {error}; write x.astype('uint8')") from error
         cured = _cured(error, "; write numbers, or sequences of them, as options")
         raise OperandError(f"{function}: {cured}") from error
+    if coded:
+        computed = _from_codes(computed)
     typed = [x.dtype for x, first in zip(given, arrays) if x is not None and classify(first) is None]
     found = wrapped(computed, floats or float_of(function, typed))  # a Python number has no dtype to add
     return found if out is None else finished(function, found, out)
+
+
+def _codes_of(arrays: Sequence[Array]) -> list[np.ndarray] | None:
+    """Return float16 as integers of the same order; None for other dtypes, and if equals may have other bits."""
+    from tilearray_host.sorting import codes_of
+
+    if any(x.dtype != dtypes.float16 for x in arrays):
+        return None
+    found = [codes for x in arrays if (codes := codes_of(to_numpy(x))) is not None]
+    return found if len(found) == len(arrays) else None
+
+
+def _from_codes(computed: Any) -> Any:
+    """Return float16 for their codes, and other results, such as places and counts, as they are."""
+    from tilearray_host.sorting import from_codes
+
+    if isinstance(computed, tuple):
+        return tuple([_from_codes(each) for each in cast("tuple[Any, ...]", computed)])
+    return from_codes(computed, dtypes.float16) if computed.dtype == dtypes.int16 else computed
 
 
 def float_of(function: str, given: Iterable[np.dtype]) -> np.dtype:
