@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+import time
 
 import numpy as np
 import pytest
@@ -262,6 +263,14 @@ def test_result_layout_ignores_strides_of_size_1():
 def test_result_layout_of_nothing(shape, data):
     operands = [layout_of(data.draw(arbitrary(st.just(shape)))) for _ in range(2)]
     assert result_layout(shape, [layout.strides for layout in operands]).shape == shape
+
+
+def test_views_of_many_strides_are_soon_not_apart():
+    """Without a bound, each stride that divides no other one may double the arrays that are tried."""
+    steps = tuple([n for n in range(2, 120) if all(n % k for k in range(2, n))])
+    began = time.process_time()
+    assert not are_apart(((2,) * 14, (2,) * 14), (steps[:14], steps[14:28]), (0, 1))
+    assert time.process_time() - began < 1
 
 
 def test_views_that_are_apart_have_no_element_in_common():

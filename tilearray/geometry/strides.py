@@ -24,6 +24,7 @@ Ints = tuple[int, ...]
 Ranges = tuple[range, range]
 
 ENUMERATED = 65536  # `overlaps` is exact up to this number of elements.
+MOST_STEPS = 16  # Of more strides `indices_of_slices` finds no array: each one may double the arrays that it tries.
 
 
 def dense_strides(shape: Ints, order: Sequence[int] | None = None) -> Ints:
@@ -177,7 +178,8 @@ def indices_of_slices(
         (start, sorted([(step, n) for n, step in zip(shape, each) if n > 1 and step]))
         for shape, each, start in zip(shapes, strides, starts)
     ]
-    return _indices_along(tuple(sorted({1, *[step for _, axes in views for step, _ in axes]}, reverse=True)), views)
+    steps = {1, *[step for _, axes in views for step, _ in axes]}
+    return _indices_along(tuple(sorted(steps, reverse=True)), views) if len(steps) <= MOST_STEPS else None
 
 
 def _indices_along(steps: Ints, views: list[tuple[int, list[tuple[int, int]]]]) -> dict[int, Ranges] | None:
