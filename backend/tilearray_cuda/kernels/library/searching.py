@@ -4,8 +4,8 @@ Read as text like numeric.py, which tells how. The number of steps is that of th
 elements of a block. Integers are never NaN, so the compiler drops the tests for it.
 
 Keys are integers without a sign. The bucket of a key is the upper bits of its distance from the least key: as many
-bits as give at most a number of buckets for all keys. Keys of floats may be in buckets of equal width instead: so are
-those of numbers that are spread evenly, half of which have the same upper bits.
+bits as give at most a number of buckets for all keys. Keys of floats may be in buckets of equal width instead: half of
+the numbers that are spread evenly from 0 on have one exponent, and so few buckets by their upper bits.
 """
 
 from __future__ import annotations
@@ -81,6 +81,11 @@ def rule_of_buckets(pointer, count, buckets, of_floats: tl.constexpr):
     return rule
 
 
+def bucket_by_bits(key, first, rule):
+    """The upper bits of the distance of a key from the first one."""
+    return ((key - first) >> (0 - rule).to(key.dtype)).to(tl.int32)
+
+
 def bucket_of(key, first, rule, of_floats: tl.constexpr):
     """The bucket of a key that is not less than the first one."""
     if of_floats:
@@ -88,9 +93,9 @@ def bucket_of(key, first, rule, of_floats: tl.constexpr):
             low = float_of_key(first)
             bucket = ((float_of_key(key) - low) * rule.to(low.dtype)).to(tl.int32)
         else:
-            bucket = ((key - first) >> (0 - rule).to(key.dtype)).to(tl.int32)
+            bucket = bucket_by_bits(key, first, rule)
     else:
-        bucket = ((key - first) >> (0 - rule).to(key.dtype)).to(tl.int32)
+        bucket = bucket_by_bits(key, first, rule)
     return bucket
 
 
