@@ -162,7 +162,8 @@ def test_shapes_parameters_and_targets(name):
         (lambda g: g.geometric(1.5), ParameterError, "geometric: expected 0 < p <= 1, got 1.5"),
         (lambda g: g.negative_binomial(1, 0), ParameterError, "negative_binomial: expected 0 < p <= 1, got 0.0"),
         (lambda g: g.laplace(0, -1), ParameterError, "laplace: expected scale >= 0, got -1.0"),
-        (lambda g: g.noncentral_chisquare(1, -1), ParameterError, "expected 0 <= lam <= .*got -0.5"),
+        (lambda g: g.noncentral_chisquare(1, -1), ParameterError, "noncentral_chisquare: expected nonc >= 0, got -1.0"),
+        (lambda g: g.noncentral_f(1, 1, -1), ParameterError, "noncentral_f: expected nonc >= 0, got -1.0"),
         (lambda g: g.triangular(1, 0, 2), ParameterError, "triangular: expected left <= mode <= right and left < ri"),
         (lambda g: g.triangular(1, 1, 1), ParameterError, "triangular: expected left <= mode <= right and left < ri"),
         (lambda g: g.dirichlet([[1.0]]), ShapeError, r"dirichlet: expected alpha of one axis, got shape \(1, 1\)"),
@@ -176,7 +177,12 @@ def test_shapes_parameters_and_targets(name):
         (lambda g: g.vonmises(0, [math.nan]), ParameterError, "vonmises: expected 0 <= kappa < inf"),
         (lambda g: g.hypergeometric(3, 4, 8), ParameterError, "hypergeometric: expected ngood and nbad within"),
         (lambda g: g.hypergeometric(3.0, 4, 2), DTypeError, r"expected ngood as integers, got 3.0; write int\(ngood\)"),
-        (lambda g: g.multivariate_hypergeometric([3], 4), ParameterError, "hypergeometric: expected ngood and nbad"),
+        (
+            lambda g: g.multivariate_hypergeometric([3], 4),
+            ParameterError,
+            "multivariate_hypergeometric: expected colors >=",
+        ),
+        (lambda g: g.multivariate_hypergeometric([-3, 9], 4), ParameterError, "expected colors >= 0, and nsample from"),
         (lambda g: g.multivariate_hypergeometric(3, 4), ShapeError, r"expected colors of shape \(k,\), got \(\)"),
         (lambda g: g.multivariate_normal([0], [1.0]), ShapeError, r"expected mean of shape \(k,\) and cov of shape"),
         (

@@ -6,6 +6,7 @@ waits after each attempt; there are about as many as the logarithm of the number
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,15 +17,20 @@ from tilearray.arrays.array import Array
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import dense_signature, new_array
-from tilearray.errors import ParameterError, shown
 from tilearray.functions.indexing.take import take
 from tilearray.functions.manipulation import reshape
-from tilearray.functions.reductions import all as all_true
 from tilearray.functions.searching import nonzero
 from tilearray.geometry.shapes import ShapeLike
 from tilearray.random import draws, rejection
 from tilearray.random.discrete import INTEGERS
-from tilearray.random.parameters import affine, check_at_least, check_integers, dense, parameters_of
+from tilearray.random.parameters import (
+    affine,
+    check_at_least,
+    check_everywhere,
+    check_integers,
+    dense,
+    parameters_of,
+)
 from tilearray.random.source import Source
 from tilearray.random.targets import Target, target_of
 
@@ -258,23 +264,27 @@ class Attempts(Source):
             return run_fixed(make(bool(number), arrays), [block, upper | number, key, *operands], new)
 
         found = attempt(0, count, *parameters)
-        number = 0
-        while True:
-            (places,) = nonzero(found < 0)
-            if not places.size:
-                return reshape(found, target.shape)
-            number += 1
-            chosen = [take(value, places, axis=0) for value in parameters] if arrays else parameters
-            found[places] = attempt(number, places.size, places, *chosen)
+        again(found, parameters, lambda number, places, chosen: attempt(number, places.size, places, *chosen))
+        return reshape(found, target.shape)
+
+
+def again(found: Array, values: Sequence[Any], attempt: Callable[[int, Array, list[Any]], Array]) -> None:
+    """Attempt elements of a row that were rejected, which are negative, until none is left.
+
+    ``attempt(number, places, values)`` gives those at places from the parameters there, at the attempt of a number.
+    """
+    for number in itertools.count(1):
+        (places,) = nonzero(found < 0)
+        if not places.size:
+            return
+        chosen = [take(x, places, axis=0) if isinstance(x, Array) and x.ndim else x for x in values]
+        found[places] = attempt(number, places, chosen)
 
 
 def _check_within(function: str, name: str, value: Any, most: float) -> None:
     """Raise ParameterError if a parameter is negative, NaN or above a bound."""
-    holds = bool(all_true((value >= 0) & (value <= most))) if isinstance(value, Array) else 0 <= value <= most
-    if not holds:
-        raise ParameterError(
-            f"{function}: expected 0 <= {name} <= {most}, got {shown(value)}; write ta.clip({name}, 0, {most})"
-        )
+    expected, instead = f"0 <= {name} <= {most}", f"ta.clip({name}, 0, {most})"
+    check_everywhere(function, (value >= 0) & (value <= most), expected, value, instead)
 
 
 def _rarer(chance: float) -> float:

@@ -1,4 +1,4 @@
-"""Counts of trials, and vectors of numbers that depend on each other."""
+"""Counts of trials, as functions of exponential, gamma and Poisson numbers."""
 
 from __future__ import annotations
 

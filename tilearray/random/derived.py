@@ -9,14 +9,10 @@ from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.fills import full
 from tilearray.errors import ParameterError, shown
-from tilearray.functions.indexing.take import take
 from tilearray.functions.manipulation import reshape
-from tilearray.functions.reductions import all as all_true
-from tilearray.functions.searching import nonzero
 from tilearray.ops.elementary import log
-from tilearray.ops.number_parts import isnan
 from tilearray.random import draws
-from tilearray.random.attempts import COUNTS, Attempts
+from tilearray.random.attempts import COUNTS, Attempts, again
 from tilearray.random.continuous import Continuous
 from tilearray.random.parameters import dense, in_dtype, parameters_of
 from tilearray.random.targets import FLOATS, Target, target_of
@@ -67,7 +63,7 @@ class Derived(Attempts, Continuous):
         return self._gamma(wide.function, shape, None, wide.shape, wide.dtype, None, wide.device)
 
     def _repeated(self, wide: Target, values: list[Any], attempt: Callable[..., Array]) -> Array:
-        """Call ``attempt(target, *values)`` for all elements, then for those that were NaN, until none is left."""
+        """Call ``attempt(target, *values)`` for all elements, then for rejected ones, which are negative."""
         line = wide._replace(shape=(wide.size,))
         given = [
             reshape(dense(value, wide.dtype, wide.shape, wide.device), (-1,))
@@ -76,12 +72,8 @@ class Derived(Attempts, Continuous):
             for value in values
         ]
         found = attempt(line, *given)
-        while True:
-            (places,) = nonzero(isnan(found))
-            if not places.size:
-                return reshape(found, wide.shape)
-            chosen = [take(value, places, axis=0) if value.ndim else value for value in given]
-            found[places] = attempt(line._replace(shape=places.shape), *chosen)
+        again(found, given, lambda _, places, chosen: attempt(line._replace(shape=places.shape), *chosen))
+        return reshape(found, wide.shape)
 
     def _log_gamma_of(self, wide: Target, shape: Any) -> Array:
         """Logarithms of gamma numbers, where those of a small shape would be 0.
@@ -102,11 +94,3 @@ def check_chance(function: str, name: str, value: Any) -> None:
     """Raise ParameterError if a parameter is a number that is not within (0, 1]. Arrays are not checked."""
     if not isinstance(value, Array) and not 0 < value <= 1:
         raise ParameterError(f"{function}: expected 0 < {name} <= 1, got {shown(value)}; write a probability above 0")
-
-
-def check_all(function: str, holds: Any, expected: str, given: Any) -> None:
-    """Raise ParameterError unless a condition holds: everywhere, if it is an array, for which a call on a GPU waits."""
-    if not (bool(all_true(holds)) if isinstance(holds, Array) else holds):
-        raise ParameterError(
-            f"{function}: expected {expected}, got {shown(given)}; write parameters within these bounds"
-        )

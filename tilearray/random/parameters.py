@@ -15,6 +15,7 @@ from tilearray.errors import DTypeError, OperandError, ParameterError, shown
 from tilearray.functions.arguments import as_arrays, is_host_data
 from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import broadcast_to
+from tilearray.functions.reductions import all as all_true
 from tilearray.geometry.shapes import Shape, broadcast_shapes
 from tilearray.promotion.scalars import ScalarClass, as_number, classify
 from tilearray.random.targets import Target
@@ -96,6 +97,12 @@ def check_at_least(function: str, name: str, value: Any, least: float) -> None:
     """Raise ParameterError if a parameter is a number below `least`, or NaN. Arrays are not checked."""
     if not isinstance(value, Array) and not value >= least:
         raise ParameterError(f"{function}: expected {name} >= {least}, got {shown(value)}; write max({name}, {least})")
+
+
+def check_everywhere(function: str, holds: Any, expected: str, given: Any, instead: str) -> None:
+    """Raise ParameterError unless a condition holds; if it is an array, for all elements: a call on a GPU waits."""
+    if not (bool(all_true(holds)) if isinstance(holds, Array) else holds):
+        raise ParameterError(f"{function}: expected {expected}, got {shown(given)}; write {instead}")
 
 
 def check_integers(function: str, name: str, value: Any) -> None:

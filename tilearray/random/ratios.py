@@ -12,6 +12,7 @@ from tilearray.functions.conversion import astype
 from tilearray.geometry.shapes import ShapeLike
 from tilearray.ops.elementary import exp, sqrt
 from tilearray.random.derived import Derived, check_above_zero
+from tilearray.random.parameters import check_at_least
 from tilearray.random.targets import Target
 
 
@@ -136,6 +137,7 @@ class Ratios(Derived):
         )
         df, nonc = values
         check_above_zero("noncentral_chisquare", df=df)
+        check_at_least("noncentral_chisquare", "nonc", nonc, 0)
         return target.holding(self._noncentral_chisquare(wide, df, nonc))
 
     def f(
@@ -218,6 +220,7 @@ class Ratios(Derived):
         )
         dfnum, dfden, nonc = values
         check_above_zero("noncentral_f", dfnum=dfnum, dfden=dfden)
+        check_at_least("noncentral_f", "nonc", nonc, 0)
         above, below = self._noncentral_chisquare(wide, dfnum, nonc), self._gamma_of(wide, dfden / 2) * 2
         return target.holding((above / dfnum) / (below / dfden))
 

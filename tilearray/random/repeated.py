@@ -16,8 +16,9 @@ from tilearray.geometry.shapes import ShapeLike
 from tilearray.ops.arithmetic import maximum, minimum, square
 from tilearray.ops.elementary import acos, cos, exp, expm1, lgamma, log, log1p, sqrt
 from tilearray.ops.number_parts import floor
-from tilearray.random.derived import Derived, check_all
-from tilearray.random.parameters import check_integers
+from tilearray.random.derived import Derived
+from tilearray.random.parameters import check_everywhere, check_integers
+from tilearray.random.rejection import REJECTED
 from tilearray.random.targets import Target
 
 MOST = 10**9
@@ -70,7 +71,7 @@ class Repeated(Derived):
         True
         """
         target, wide, values = self._prepared("zipf", {"a": a}, size, dtype, out, device, counts=True)
-        check_all("zipf", values[0] > 1, "a > 1", a)
+        check_everywhere("zipf", values[0] > 1, "a > 1", a, "a number above 1")
         return target.holding(self._repeated(wide, values, self._zipf))
 
     def logseries(
@@ -110,7 +111,7 @@ class Repeated(Derived):
         """
         target, wide, values = self._prepared("logseries", {"p": p}, size, dtype, out, device, counts=True)
         (chance,) = values
-        check_all("logseries", (chance >= 0) & (chance < 1), "0 <= p < 1", p)
+        check_everywhere("logseries", (chance >= 0) & (chance < 1), "0 <= p < 1", p, "a number below 1")
         lower = (log1p(-chance) if isinstance(chance, Array) else math.log1p(-chance)) * self._uniform(wide)
         exponent = where(lower > -0.69, log(-expm1(lower)), log1p(-exp(lower)))
         found = floor(log(1 - self._uniform(wide)) / minimum(exponent, -(2.0**-1074))) + 1
@@ -164,12 +165,8 @@ class Repeated(Derived):
         target, wide, values = self._prepared("hypergeometric", given, size, dtype, out, device, counts=True)
         good, bad, sample = values
         holds = (good >= 0) & (good <= MOST) & (bad >= 0) & (bad <= MOST) & (sample >= 0) & (sample <= good + bad)
-        check_all(
-            "hypergeometric",
-            holds,
-            f"ngood and nbad within [0, {MOST}], and nsample within their sum",
-            list(given.values()),
-        )
+        expected = f"ngood and nbad within [0, {MOST}], and nsample within their sum"
+        check_everywhere("hypergeometric", holds, expected, [*given.values()], "numbers within these bounds")
         return target.holding(self._repeated(wide, values, self._hypergeometric))
 
     def vonmises(
@@ -210,9 +207,10 @@ class Repeated(Derived):
         """
         target, wide, values = self._prepared("vonmises", {"mu": mu, "kappa": kappa}, size, dtype, out, device)
         mean, concentration = values
-        check_all("vonmises", (concentration >= 0) & (concentration < math.inf), "0 <= kappa < inf", kappa)
-        wide = wide._replace(dtype=dtypes.float64)  # cosines near 1 are not the cosines of few angles
-        angle = self._repeated(wide, [concentration], self._vonmises) + mean
+        holds = (concentration >= 0) & (concentration < math.inf)
+        check_everywhere("vonmises", holds, "0 <= kappa < inf", kappa, "a finite number, or 0 for uniform angles")
+        wide = wide._replace(dtype=dtypes.float64)  # float32 has few numbers near 1, the cosine of small angles
+        angle = self._repeated(wide, [concentration], self._vonmises) - math.pi + mean
         return target.holding(angle - floor((angle + math.pi) / _TWO_PI) * _TWO_PI)
 
     def _zipf(self, wide: Target, a: Array) -> Array:
@@ -221,7 +219,7 @@ class Repeated(Derived):
         x = floor(exp(log(share * least + (1 - share)) / -exponent))
         t, b = exp(log1p(1 / x) * exponent), exp(exponent * math.log(2))
         accepts = (x <= LARGEST) & (self._uniform(wide) * x * (t - 1) / (b - 1) <= t / b)
-        return where(accepts, x, math.nan)
+        return where(accepts, x, REJECTED)
 
     def _hypergeometric(self, wide: Target, good: Array, bad: Array, sample: Array) -> Array:
         few, many, total = minimum(good, bad), maximum(good, bad), good + bad
@@ -241,9 +239,10 @@ class Repeated(Derived):
         inside = (place >= 0) & (k <= minimum(drawn, few))
         accepts = inside & (2 * log(x) <= logarithm(mode) - logarithm(where(inside, k, mode)))
         k = where(good > bad, drawn - k, k)
-        return where(accepts, where(drawn < sample, good - k, k), math.nan)
+        return where(accepts, where(drawn < sample, good - k, k), REJECTED)
 
     def _vonmises(self, wide: Target, kappa: Array) -> Array:
+        """Angles around pi."""
         k = minimum(maximum(kappa, 1e-8), 1e6)
         r = 1 + sqrt(1 + 4 * square(k))
         rho = 2 * k / (r + sqrt(2 * r))
@@ -253,7 +252,6 @@ class Repeated(Derived):
         w = minimum(maximum((1 + s * z) / (s + z), -1), 1)
         y = k * (s - w)
         accepts = log(y / (1 - share)) + 1 - y >= 0
-        angle = where(sign < 0.5, acos(w), -acos(w))
-        angle = where(accepts, angle, math.nan)
-        angle = where(kappa < 1e-8, (2 * share - 1) * math.pi, angle)
-        return where(kappa > 1e6, self._normal(wide) / sqrt(maximum(kappa, 1)), angle)
+        angle = where(accepts, where(sign < 0.5, acos(w), -acos(w)) + math.pi, REJECTED)
+        angle = where(kappa < 1e-8, share * _TWO_PI, angle)
+        return where(kappa > 1e6, self._normal(wide) / sqrt(maximum(kappa, 1)) + math.pi, angle)

@@ -23,7 +23,7 @@ from tilearray.linalg.decompositions import cholesky, eigh, svd
 from tilearray.ops.arithmetic import maximum, minimum
 from tilearray.ops.elementary import sqrt
 from tilearray.random.attempts import COUNTS
-from tilearray.random.parameters import check_integers
+from tilearray.random.parameters import check_everywhere, check_integers
 from tilearray.random.repeated import Repeated
 from tilearray.random.targets import target_of
 
@@ -78,8 +78,7 @@ class Vectors(Repeated):
         parameters = self._vector("dirichlet", "alpha", alpha, device)
         if parameters.ndim != 1:
             raise ShapeError(f"dirichlet: expected alpha of one axis, got shape {parameters.shape}; draw for each row")
-        if not all_true(parameters >= 0):
-            raise ParameterError(f"dirichlet: expected alpha >= 0, got {shown(alpha)}; write numbers above 0")
+        check_everywhere("dirichlet", parameters >= 0, "alpha >= 0", alpha, "numbers above 0")
         shape = _shape_of("dirichlet", size, (), parameters.shape[0], out)
         prepared = self._prepared("dirichlet", {"alpha": parameters}, shape, dtype, out, parameters.device)
         logarithms = self._log_gamma_of(prepared.wide, prepared.values[0])
@@ -129,11 +128,8 @@ class Vectors(Repeated):
         if not chances.ndim or not chances.shape[-1]:
             raise ShapeError(f"multinomial: expected pvals of shape (..., k), got {chances.shape}; write a list of k")
         before = cumulative_sum(chances, axis=-1) - chances
-        if not all_true((chances >= 0) & (before <= 1 + 1e-12)):
-            raise ParameterError(
-                f"multinomial: expected pvals >= 0 with a sum of at most 1, got {shown(pvals)}; "
-                "write pvals / ta.sum(pvals)"
-            )
+        holds = (chances >= 0) & (before <= 1 + 1e-12)
+        check_everywhere("multinomial", holds, "pvals >= 0 with a sum of at most 1", pvals, "pvals / ta.sum(pvals)")
         trials = as_array("multinomial", n) if isinstance(n, Array) or is_host_data(n) else n
         extents = trials.shape if isinstance(trials, Array) else ()
         natural = broadcast_shapes(extents, chances.shape[:-1], function="multinomial")
@@ -185,7 +181,7 @@ class Vectors(Repeated):
         ShapeError
             If `colors` has not one axis, or no element.
         ParameterError
-            See `hypergeometric`; or if the method is another word.
+            If a number is negative or too large, or the method is another word. On a GPU the call waits for this.
         DTypeError
             If a number is a float.
 
@@ -204,10 +200,15 @@ class Vectors(Repeated):
         if given.ndim != 1 or not given.shape[0]:
             raise ShapeError(f"{function}: expected colors of shape (k,), got {given.shape}; write a list of integers")
         check_integers(function, "colors", given)
+        check_integers(function, "nsample", nsample)
+        total = sum(given)
+        holds = all_true(given >= 0) & (nsample >= 0) & (nsample <= total)
+        expected = "colors >= 0, and nsample from 0 to their sum"
+        check_everywhere(function, holds, expected, (colors, nsample), "numbers within these bounds")
         *shape, last = _shape_of(function, size, (), given.shape[0], out)
         target = target_of(function, (*shape, last), dtype, given.device, out, COUNTS, dtypes.int64)
         counts: list[Any] = []
-        rest, left = sum(given) - cumulative_sum(given), nsample
+        rest, left = total - cumulative_sum(given), nsample
         for place in range(last):
             one, others = given[place], rest[place]
             counts.append(self.hypergeometric(one, others, left, tuple(shape), device=target.device))
