@@ -263,7 +263,7 @@ def searches(of: Inputs) -> list[Any]:
     """Searches of some values, and in buckets of keys."""
     flat, values, ints = ta.sort(of(3001)), of(45, 67, seed=2), ta.sort(of(999, dtype="int32"))
     alone = ta.searchsorted(flat, values)
-    with replaced(binary_search, BUCKETS=1 << 6, FEW_VALUES=100, FEW_SORTED=100):
+    with replaced(binary_search, BUCKETS=1 << 6, MOST_BUCKETS=1 << 6, FEW_VALUES=100, FEW_SORTED=100):
         return [
             *(alone, ta.searchsorted(flat, values), ta.searchsorted(flat, values, side="right")),
             *(ta.isin(values, flat[:300]), ta.searchsorted(flat[::2], values.T)),

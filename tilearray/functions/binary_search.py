@@ -28,13 +28,14 @@ from tilearray.functions.sort_keys import key_dtype, key_of
 from tilearray.geometry.layout import Layout
 from tilearray.ops.execute import fill, store
 
-BUCKETS = 1 << 20
-"""The most buckets; of many sorted elements `MORE` times as many, so that most have elements of one sector only."""
-MORE = 4
-FEW_VALUES = 4 * BUCKETS
-"""The number of values below which buckets take longer to find than they save."""
-FEW_SORTED = 1 << 14
+BUCKETS, MOST_BUCKETS = 1 << 20, 1 << 24
+"""The most buckets, of few sorted elements and of many: as many as give most buckets elements of one sector only."""
+FEW_VALUES = 1 << 20
+"""The number of values below which buckets take longer to find than they save, as with fewer values than buckets."""
+FEW_SORTED = 1 << 10
 """The number of sorted elements below which the same holds: a search among so few reads memory that is near."""
+SPREAD = 4
+"""The buckets for each of few sorted elements, so that most buckets have none or one."""
 
 
 def search(x: Any, values: Any, dtype: np.dtype, side: str) -> Any:
@@ -103,14 +104,24 @@ class Buckets(NamedTuple):
 
 def _buckets_for(ordered: Any, values: Any) -> Buckets | None:
     """Find the buckets of a dense sorted array; None if a search of all elements takes less time."""
-    if values.size < FEW_VALUES or not FEW_SORTED <= ordered.size < 1 << 31:
+    count = bucket_count(ordered.size)
+    if values.size < max(FEW_VALUES, count) or not FEW_SORTED <= ordered.size < 1 << 31:
         return None
     keys = run_fixed(_keying(ordered.dtype), [ordered], new_like(ordered, ordered.shape, key_dtype(ordered.dtype)))
-    count = BUCKETS * MORE if ordered.size >= 2 * BUCKETS * MORE else BUCKETS
     rule, starts = new_like(ordered, (1,), dtypes.float64), new_like(ordered, (count + 1,), dtypes.int32)
     run_fixed(_dividing(ordered.dtype), [_for_each(keys, rule), ordered.size, count], rule)
     run_fixed(_starting(ordered.dtype), [_for_each(keys, starts), _for_each(rule, starts), ordered.size], starts)
     return Buckets(_for_each(keys, values), _for_each(starts, values), _for_each(rule, values))
+
+
+def bucket_count(size: int) -> int:
+    """Return the most buckets for a number of sorted elements.
+
+    >>> [bucket_count(size).bit_length() - 1 for size in (1000, 2**17, 2**20, 2**23, 2**25, 2**30)]
+    [12, 19, 20, 22, 24, 24]
+    """
+    bits = (size - 1).bit_length()
+    return max(min(SPREAD << bits, BUCKETS), min((1 << bits) // 2, MOST_BUCKETS))
 
 
 @cache

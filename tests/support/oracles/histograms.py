@@ -77,7 +77,7 @@ def check_buckets(device: Any, seed: int, count: int, elements: int, buckets: in
     From `few` values on, they are searched in `buckets` buckets.
     """
     rng = np.random.default_rng(seed)
-    limits = {"BUCKETS": buckets, "FEW_VALUES": few, "FEW_SORTED": 1}
+    limits = {"BUCKETS": buckets, "MOST_BUCKETS": buckets, "FEW_VALUES": few, "FEW_SORTED": 1}
     with mock.patch.multiple(binary_search, **limits):
         for number in range(count):
             dtype = str(rng.choice(DTYPES))
@@ -129,8 +129,8 @@ def check_division(device: Any) -> None:
     for hosts, is_even in ((evenly, True), (otherwise, False)):
         for host in hosts:
             ordered = ta.sort(ta.asarray(host, device=device))
-            with mock.patch.multiple(binary_search, BUCKETS=64, FEW_VALUES=1, FEW_SORTED=1):
-                found = binary_search._buckets_for(ordered, ordered)
+            with mock.patch.multiple(binary_search, BUCKETS=64, MOST_BUCKETS=64, FEW_VALUES=1, FEW_SORTED=1):
+                found = binary_search._buckets_for(ordered, ta.broadcast_to(ordered[:1], (64,)))
             assert found is not None
             assert (found.rule[0].item() > 0) == is_even, host
 
