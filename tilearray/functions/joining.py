@@ -43,8 +43,9 @@ from tilearray.promotion.storing import Casting, allows_cast
 
 FEW = 2**20
 """The most elements that a roll on a GPU gathers in one launch: to compute more places takes longer than to copy."""
-FEW_JOINED = 2**16
-"""The most elements that arrays are joined to in one launch, which reads an element of each array for each of them."""
+FEW_JOINED = 2**22
+"""The most elements that arrays are joined to in one launch, which reads an element of each array for each of them. On
+an H200 eight arrays of 2**19 elements are joined in 21 us so, and in 49 us by a copy of each."""
 MOST_JOINED = 8
 """The most arrays that are joined in one launch."""
 
