@@ -30,6 +30,7 @@ SIZES = {
         "outer": {**_SIZES, 1: Tile(1, 4096, 2)},
         "lookup heavy": heavy(_SIZES),
         "lookup by words": by_words(_SIZES),
+        "gathered rows": {**_SIZES, 2: Tile(1, 1024, 4)},
     }
 }
 
@@ -75,9 +76,12 @@ class Lookup(Linear):
         longest, dense = facts
         spec = _with_extents(spec, dense)
         kind = "outer" if _repeats(spec) else "lookup heavy" if spec.is_heavy else "lookup"
-        if longest > 1 and reads_runs(spec):
+        itemsize = spec.widest
+        if longest > 1 and _gathers_rows(spec):
+            kind, itemsize = "gathered rows", spec.operands[0].itemsize
+        elif longest > 1 and reads_runs(spec):
             spec, kind = spec.by_words(), "lookup by words"
-        tile = tile_for(SIZES, arch, kind, spec.widest)
+        tile = tile_for(SIZES, arch, kind, itemsize)
         if longest > 1:
             tile = tile._replace(columns=min(tile.columns, longest))
         return cls(spec, tile, longest)
@@ -206,6 +210,14 @@ def _with_extents(spec: KernelSpec, dense: tuple[bool, ...]) -> KernelSpec:
         for operand in spec.operands
     ]
     return spec._replace(operands=tuple(operands))
+
+
+def _gathers_rows(spec: KernelSpec) -> bool:
+    """Whether a kernel reads at places that are those of whole rows: wider elements are one for each row."""
+    widest = spec.operands[0].itemsize
+    return spec.has_node("gather") and all(
+        operand.last_two[1] == 0 for operand in spec.arrays if operand.itemsize > widest
+    )
 
 
 def _repeats(spec: KernelSpec) -> bool:
