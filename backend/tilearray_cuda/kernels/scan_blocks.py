@@ -50,7 +50,7 @@ def scanned_blocks(schedule: ScanBlocks) -> list[str]:
     """Return the lines of a kernel after its setup."""
     node = node_of(schedule)
     whole, tail = (indented(_block(schedule, node, arm.branch)) for arm in schedule.arms())
-    arms = ["if own < 0:", *indented(_totals(node)), "elif is_whole:", *whole, "else:", *tail]
+    arms = ["if own < 0:", *indented(_totals(schedule, node)), "elif is_whole:", *whole, "else:", *tail]
     return [*lanes(schedule), *_words(node), *arms]
 
 
@@ -165,7 +165,7 @@ def _exchanged(node: Node, first: Value, second: Value, half: int) -> list[str]:
 def _scanned(schedule: ScanBlocks, node: Node, chunks: list[tuple[Chunk, Values]]) -> list[str]:
     """Return the lines that scan chunks, combine them with what is before them and store them."""
     if node.is_exact:
-        return _scanned_in_any_order(schedule, node, chunks)
+        return [line for part in _scanned_in_any_order(schedule, node, chunks) for line in part]
     lines: list[str] = []
     scanned: list[tuple[Chunk, Value]] = []
     last, total = tagged(node, "_last"), tagged(node, "_total")
@@ -188,38 +188,62 @@ def _scanned(schedule: ScanBlocks, node: Node, chunks: list[tuple[Chunk, Values]
     return lines
 
 
-def _scanned_in_any_order(schedule: ScanBlocks, node: Node, chunks: list[tuple[Chunk, Values]]) -> list[str]:
-    """Return the same lines for integers, whose results are the same in any order.
+def _scanned_in_any_order(
+    schedule: ScanBlocks, node: Node, chunks: list[tuple[Chunk, Values]]
+) -> tuple[list[str], list[str], list[str]]:
+    """Return the same lines for integers, whose results are the same in any order, before, in and after the wait.
 
     The totals of threads are scanned, and what is before a thread in all is combined with each of its elements once.
     """
-    wide, (nothing,) = node_of(schedule), (neutral(node, "(1, 1)"),)
-    ((last,), (sums,), (low,), (total,)) = (tagged(node, tag) for tag in ("_last", "_sums", "_low", "_total"))
+    wide = node_of(schedule)
+    ((last,), (sums,), (total,)) = (tagged(node, tag) for tag in ("_last", "_sums", "_total"))
     lines: list[str] = []
     scanned: list[tuple[Chunk, str, str]] = []
     for chunk, values in chunks:
         text, (name,) = cells_scanned(schedule, node, chunk, values)
         prior, ((end,), *_) = f"{name}_prior", reversed(cells_named(schedule, (name,)))
-        lines += [*text, f"{sums} = {end}"]
-        half = 1
-        while half < schedule.threads:
-            lines.append(f"{low} = tl.where(upper{half}, tl.gather({sums}, below{half}, 1), {nothing})")
-            lines += joined(node, (low,), (sums,), (sums,))
-            half *= 2
-        lines.append(f"{prior} = tl.where(lane > 0, tl.gather({sums}, tl.maximum(lane - 1, 0), 1), {nothing})")
+        lines += [*text, f"{sums} = {end}", *_summed_up(schedule, node)]
+        lines.append(f"{prior} = {_shifted(node, '0')}")
         lines += [*joined(node, (last,), (prior,), (prior,)), f"{total} = tl.gather({sums}, end, 1)"]
         lines += joined(node, (last,), (total,), (last,))
         scanned.append((chunk, name, prior))
-    lines += _awaited(wide)
+    after: list[str] = []
     (register,) = wide.registers
     for chunk, name, prior in scanned:
-        lines += joined(node, tagged(node, "_member"), (prior,), (prior,))
-        lines.append(f"{prior} = {prior}.to({register})")
-        lines += joined(wide, tagged(wide, "_block"), (prior,), (prior,))
+        after += joined(node, tagged(node, "_member"), (prior,), (prior,))
+        after.append(f"{prior} = {prior}.to({register})")
+        after += joined(wide, tagged(wide, "_block"), (prior,), (prior,))
         for (cell,) in cells_named(schedule, (name,)):
-            lines += [f"{cell} = {cell}.to({register})", *joined(wide, (prior,), (cell,), (cell,))]
-        lines += _stored(schedule, wide, chunk, (name,))
+            after += [f"{cell} = {cell}.to({register})", *joined(wide, (prior,), (cell,), (cell,))]
+        after += _stored(schedule, wide, chunk, (name,))
+    return lines, _awaited(wide), after
+
+
+def _summed_up(schedule: ScanBlocks, node: Node, begin: str = "") -> list[str]:
+    """Return the lines that combine the integers ``sums`` of threads with those of all threads before.
+
+    If there is a beginning, a lane or 0, then only from it on.
+    """
+    (sums,), (low,), nothing = tagged(node, "_sums"), tagged(node, "_low"), neutral(node, "(1, 1)")
+    lines: list[str] = []
+    half = 1
+    while half < schedule.threads:
+        if begin:
+            lines.append(
+                f"{low} = tl.where(lane - {half} >= {begin}, "
+                f"tl.gather({sums}, tl.maximum(lane - {half}, 0), 1), {nothing})"
+            )
+        else:
+            lines.append(f"{low} = tl.where(upper{half}, tl.gather({sums}, below{half}, 1), {nothing})")
+        lines += joined(node, (low,), (sums,), (sums,))
+        half *= 2
     return lines
+
+
+def _shifted(node: Node, begin: str) -> str:
+    """Return the value that each thread gets from the one before it, or what changes nothing up to a beginning."""
+    (sums,), nothing = tagged(node, "_sums"), neutral(node, "(1, 1)")
+    return f"tl.where(lane > {begin}, tl.gather({sums}, tl.maximum(lane - 1, 0), 1), {nothing})"
 
 
 def _stored(schedule: ScanBlocks, node: Node, chunk: Chunk, names: Value) -> list[str]:
@@ -281,13 +305,11 @@ def _awaited(node: Node) -> list[str]:
     return ["if (step == 0) & (block > 0):", *indented(lines)]
 
 
-def _totals(node: Node) -> list[str]:
+def _totals(schedule: ScanBlocks, node: Node) -> list[str]:
     """Return the lines of the program that combines totals: as many at once as there are, up to a row of threads.
 
-    Each lane takes the totals before its own, one after the other, so all lanes take a total in the same step. The
-    next totals are read meanwhile.
+    The next totals are read meanwhile.
     """
-    run, each, before, total, new = (tagged(node, tag) for tag in ("_before", "_each", "_base", "_sum", "_more"))
     words = [f"{name}_word_{word}" for name in tagged(node, "") for word in ("low", "high")]
 
     def read(first: str, tag: str = "") -> list[str]:
@@ -297,22 +319,9 @@ def _totals(node: Node) -> list[str]:
             for name in tagged(node, "")
         ]
 
-    def joined_after(earlier: Value, later: Value, target: Value, turn: str) -> list[str]:
-        nothing = neutral(node, "(1, 1)")
-        return joined(node, earlier, later, target, "" if nothing else f"{turn} == begin", later)
-
     known = words[0]
     for word in words[1:]:
         known = f"tl.minimum({known}, {word})"
-    nothing = neutral(node, "(1, 1)")
-    step = [f"{name} = tl.gather({value}, lane * 0 + turn, 1)" for name, value in zip(each, total, strict=True)]
-    step += joined_after(before, each, new, "turn")
-    taken = "(turn >= begin) & (turn < lane)"
-    step += [f"{name} = tl.where({taken}, {value}, {name})" for name, value in zip(before, new, strict=True)]
-    last = [
-        f"{name} = tl.where(found > 0, tl.gather({value}, lane * 0 + tl.maximum(found - 1, 0), 1), {name})"
-        for name, value in zip(run, new, strict=True)
-    ]
     body = [
         f"found = stored_so_far({known}, lane)",
         *[
@@ -321,15 +330,12 @@ def _totals(node: Node) -> list[str]:
         ],
         *read("(first + found)", "_next"),
         "begin = lane - (first + lane) % blocks  # of the row",
-        *[
-            f"{name} = tl.where(begin < 0, {value}, {nothing or value})"
-            for name, value in zip(before, run, strict=True)
-        ],
-        "for turn in tl.static_range(THREADS - 1):",
-        *indented(step),
+        *(_combined_in_any_order(schedule, node) if node.is_exact else _combined_in_order(node)),
         *_told(node, "_base", "_before", "first + lane", ", mask=(lane < found) & (member == 0)"),
-        *joined_after(before, total, new, "lane"),
-        *last,
+        *[
+            f"{name} = tl.where(found > 0, tl.gather({value}, lane * 0 + tl.maximum(found - 1, 0), 1), {name})"
+            for name, value in zip(tagged(node, "_before"), tagged(node, "_more"), strict=True)
+        ],
         "first += found",
         *[f"{word} = {word}_next" for word in words],
     ]
@@ -340,4 +346,47 @@ def _totals(node: Node) -> list[str]:
         *read("first"),
         "while first < last:",
         *indented(body),
+    ]
+
+
+def _combined_in_order(node: Node) -> list[str]:
+    """Return the lines that find what is before each total, and what is up to it.
+
+    Each lane takes the totals before its own, one after the other, so all lanes take a total in the same step.
+    """
+    run, each, before, total, new = (tagged(node, tag) for tag in ("_before", "_each", "_base", "_sum", "_more"))
+    nothing = neutral(node, "(1, 1)")
+
+    def joined_after(earlier: Value, later: Value, target: Value, turn: str) -> list[str]:
+        return joined(node, earlier, later, target, "" if nothing else f"{turn} == begin", later)
+
+    step = [f"{name} = tl.gather({value}, lane * 0 + turn, 1)" for name, value in zip(each, total, strict=True)]
+    step += joined_after(before, each, new, "turn")
+    taken = "(turn >= begin) & (turn < lane)"
+    step += [f"{name} = tl.where({taken}, {value}, {name})" for name, value in zip(before, new, strict=True)]
+    return [
+        *[
+            f"{name} = tl.where(begin < 0, {value}, {nothing or value})"
+            for name, value in zip(before, run, strict=True)
+        ],
+        "for turn in tl.static_range(THREADS - 1):",
+        *indented(step),
+        *joined_after(before, total, new, "lane"),
+    ]
+
+
+def _combined_in_any_order(schedule: ScanBlocks, node: Node) -> list[str]:
+    """Return the same lines for integers: the totals of lanes are combined by halves."""
+    (run,), (before,), (total,), (sums,), (new,) = (
+        tagged(node, tag) for tag in ("_before", "_base", "_sum", "_sums", "_more")
+    )
+    earlier = f"{run}_earlier"
+    return [
+        f"{earlier} = tl.where(begin < 0, {run}, {neutral(node, '(1, 1)')})",
+        "begin = tl.maximum(begin, 0)",
+        f"{sums} = {total}",
+        *_summed_up(schedule, node, "begin"),
+        f"{before} = {_shifted(node, 'begin')}",
+        *joined(node, (earlier,), (before,), (before,)),
+        *joined(node, (before,), (total,), (new,)),
     ]
