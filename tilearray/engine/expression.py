@@ -121,7 +121,8 @@ class Expression:
         Whether a compiler may compute a product and a sum in one rounding, as fma. The host does not.
     combines : str
         How a result is combined with the element in its place, in one atomic step: "add", "maximum", "minimum", "and",
-        "or" or "xor". "" replaces the element. Only the CUDA backend combines, in 32 and 64 bits.
+        "or" or "xor", or "count", which adds 1. "" replaces the element. Only the CUDA backend combines, in 32 and 64
+        bits.
     """
 
     inputs: tuple[tuple[str, str], ...]

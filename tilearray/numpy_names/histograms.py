@@ -148,7 +148,7 @@ def _counted(places: Array, size: int) -> Array:
         return _counts_and_largest(_unsigned(places), size)[:size]
     counts: Array = zeros(size, dtype=dtypes.int64, device=places.device)
     if places.size:
-        combine("add", counts, places, 1, inside=True)
+        combine("count", counts, places, 1, inside=True)
     return counts
 
 

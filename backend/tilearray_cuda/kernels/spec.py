@@ -89,7 +89,7 @@ class KernelSpec(NamedTuple):
     divisible : what divides every stride argument of an operand that also has a stride of 1: as far as vectors need it,
         or as far as sectors need it for the largest elements
     contract : whether the compiler may compute a product and a sum in one rounding
-    combines : how a result is combined with the element in its place, by an atomic; "" to replace it
+    combines : how a result is combined with the element in its place, by an atomic, or "count"; "" to replace it
     """
 
     operands: tuple[Operand, ...]

@@ -144,6 +144,15 @@ def _awaited(interpreter: Any, tl: Any, places: np.ndarray) -> np.ndarray:
     return words
 
 
+def _counted(places: np.ndarray) -> np.ndarray:
+    """How many elements of a warp have the place of the first one of them, and 0 for the others."""
+    found = np.zeros(places.size, np.int32)
+    for start in range(0, places.size, 32):
+        _, first, counts = np.unique(places.ravel()[start : start + 32], return_index=True, return_counts=True)
+        found[start + first] = counts
+    return found.reshape(places.shape)
+
+
 def mend(interpreter: Any, tl: Any, libdevice: Any) -> None:
     """Give the interpreter what it has not."""
 
@@ -193,6 +202,9 @@ def mend(interpreter: Any, tl: Any, libdevice: Any) -> None:
         if " again: ld.relaxed.gpu.global.u64 $0, [$1];" in asm:
             assert (constraints, dtype, is_pure) == ("=&l,l", tl.int64, False)
             return on_tensors(lambda places: _awaited(interpreter, tl, places))(*args)
+        if "match.any.sync.b64 lanes, $1, 0xffffffff;" in asm:
+            assert (constraints, dtype, is_pure, pack) == ("=r,l", tl.int32, False, 1)
+            return on_tensors(_counted)(*args)
         registers = ", ".join(f"${k}" for k in range(len(args) + 1))
         name, flushes = re.fullmatch(rf"(\w+)\.(?:full|approx)(\.ftz)?\.f32 {re.escape(registers)};", asm).groups()  # type: ignore[union-attr]
         assert (constraints, dtype) == (",".join(["=f", *["f"] * len(args)]), tl.float32)

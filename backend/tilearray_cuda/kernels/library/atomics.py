@@ -42,3 +42,18 @@ def keep_smaller(pointer, value, mask=True):
     tl.atomic_min(pointer.to(tl.pointer_type(signed), bitcast=True), bits, mask=(bits >= 0) & mask, sem="relaxed")
     others = bits.to(unsigned, bitcast=True)
     tl.atomic_max(pointer.to(tl.pointer_type(unsigned), bitcast=True), others, mask=(bits < 0) & mask, sem="relaxed")
+
+
+def count_places(pointer, mask=True):
+    """Add 1 to the elements at some places. What a warp has of one place is counted, and added at once.
+
+    The warp's lanes ask which of them have the same place, and the first one of those adds their number.
+    """
+    asm: tl.constexpr = (
+        "{ .reg .b32 lanes, lower; .reg .pred first; match.any.sync.b64 lanes, $1, 0xffffffff; "
+        "mov.u32 lower, %lanemask_lt; and.b32 lower, lower, lanes; setp.eq.u32 first, lower, 0; "
+        "popc.b32 lanes, lanes; selp.b32 $0, lanes, 0, first; }"
+    )
+    place = tl.where(mask, pointer.to(tl.int64), 0)
+    count = tl.inline_asm_elementwise(asm, "=r,l", [place], tl.int32, is_pure=False, pack=1)
+    tl.atomic_add(pointer, count.to(pointer.dtype.element_ty), mask=(count > 0) & mask, sem="relaxed")

@@ -249,6 +249,8 @@ class Schedule:
     def combine(self, operand: Operand, value: str, branch: Branch, place: str) -> str:
         """Return the statement that combines values with the elements in memory, each by one atomic."""
         address, guard = self.address(operand, branch, place), self.guard(operand, branch, place)
+        if self.spec.combines == "count":
+            return f"count_places({address}{guard})"
         is_float = operand.dtype in ("float32", "float64")
         called = FLOAT_ATOMICS.get(self.spec.combines, "") if is_float else ""
         if called:
