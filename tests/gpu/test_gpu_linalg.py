@@ -68,10 +68,47 @@ def test_stacks():
             assert np.abs(ta.to_numpy(factor @ factor.mT - whole)).max() < 40 * n * eps
             w, v = ta.linalg.eigh(whole)
             assert np.abs(ta.to_numpy(whole @ v - v * w[:, None, :])).max() < 200 * n * eps
-    singular = ta.asarray(np.stack([np.eye(4)] * 9 + [np.zeros((4, 4))]), device="cuda")
-    with pytest.raises(ta.linalg.LinAlgError, match="invertible"):
-        ta.linalg.inv(singular)
-    assert ta.linalg.det(singular).tolist() == [1] * 9 + [0]
+    for n in (4, 32, 33, 100):
+        singular = ta.asarray(np.stack([np.eye(n)] * 9 + [np.zeros((n, n))]), device="cuda")
+        for call in (ta.linalg.inv, lambda x: ta.linalg.solve(x, x)):
+            with pytest.raises(ta.linalg.LinAlgError, match="invertible"):
+                call(singular)
+        with pytest.raises(ta.linalg.LinAlgError, match="invertible"):
+            ta.linalg.inv(singular[9])
+        assert ta.linalg.det(singular).tolist() == [1] * 9 + [0]
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "complex64", "complex128", "float16"])
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 16, 31, 32, 33, 64, 100, 256])
+@pytest.mark.parametrize("stack", [(), (1,), (300,)])
+def test_inverses(name, n, stack):
+    """In one call, by factors of stacks, and of one matrix; with pivots off the diagonal, and in several layouts."""
+    rng = np.random.default_rng([n, len(stack)])
+    values = rng.normal(size=(*stack, n, n)) + 3 * n**0.5 * np.eye(n)
+    values = values + (1j * rng.normal(size=values.shape) if "complex" in name else 0)
+    values = np.ascontiguousarray(values[..., rng.permutation(n), :])
+    x: Any = ta.astype(ta.asarray(values, device="cuda"), name)
+    exact = ta.to_numpy(x).astype("complex128")
+    eps = {"float64": 1e-12, "complex128": 1e-12, "float16": 2e-3}.get(name, 2e-5)
+    for each, given in ((x, exact), (x.mT, np.swapaxes(exact, -1, -2)), (x[..., ::-1], exact[..., ::-1])):
+        found = ta.linalg.inv(each)
+        wanted = np.linalg.inv(given)
+        assert np.abs(ta.to_numpy(found) - wanted).max() <= eps * np.abs(wanted).max()
+        np.testing.assert_array_equal(ta.to_numpy(x), exact)
+    assert ta.linalg.inv(x).strides == x.strides
+
+
+def test_an_inverse_is_launched_before_the_wait():
+    """Its memory may be used at once, also by another stream, and may be freed."""
+    rng = np.random.default_rng(4)
+    values = rng.normal(size=(64, 48, 48)) + 9 * np.eye(48)
+    wanted = np.linalg.inv(values)
+    x: Any = ta.asarray(values, device="cuda")
+    for _ in range(30):
+        with ta.cuda.stream(ta.cuda.Stream()):
+            found = ta.linalg.inv(x)
+        with ta.cuda.stream(ta.cuda.Stream()):
+            np.testing.assert_allclose(ta.to_numpy(found + 0.0), wanted, atol=1e-12)
 
 
 def test_streams():

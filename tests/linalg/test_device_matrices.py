@@ -31,14 +31,16 @@ def gpu(elsewhere, monkeypatch):
 
 
 @pytest.mark.parametrize("name", DTYPES)
-@pytest.mark.parametrize("small", [10, 256])
-def test_all_functions(gpu, monkeypatch, name, small):
+@pytest.mark.parametrize(("small", "at_once"), [(10, 2), (256, 2), (256, 32)])
+def test_all_functions(gpu, monkeypatch, name, small, at_once):
     """Stacks of larger matrices are loops."""
     monkeypatch.setattr(cusolver, "SMALL", small)
+    monkeypatch.setattr(cusolver, "AT_ONCE", at_once)
     check_functions(gpu, name, 1, 6)
     calls = set(gpu.backend.factors.library.calls)
     assert {"xpotrf", "xgetrf", "xgetrs", "xgeqrf", "xsyevd", "xgesvd", "xgeev"} < calls
-    assert {"getrf_batched", "getri_batched"} < calls
+    assert {"getrf_batched", "matinv_batched"} < calls
+    assert "getri_batched" in calls or (small, at_once) != (256, 2)  # few draws have the sizes between
     assert len(CHECKS) == 10
 
 
@@ -56,21 +58,63 @@ def test_roots(gpu, name):
         ta.roots(ta.zeros((2, 2), device=gpu))
 
 
-def test_stacks_of_small_matrices_are_one_call(gpu):
+@pytest.fixture
+def nothing_from_host(gpu, monkeypatch):
+    """Calls that copy to the device fail."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a copy from the host")
+
+    return lambda: monkeypatch.setattr(gpu.backend, "from_numpy", refuse)
+
+
+def test_stacks_of_small_matrices_are_one_call(gpu, monkeypatch, nothing_from_host):
+    """Each waits for what the library says of the factors, after the rest is launched."""
+    monkeypatch.setattr(cusolver, "AT_ONCE", 3)
     rng = np.random.default_rng(6)
     values = rng.normal(size=(3, 2, 4, 4)) + 5 * np.eye(4)
     x = ta.asarray(values, device=gpu)
     calls = gpu.backend.factors.library.calls
+    nothing_from_host()
     np.testing.assert_allclose(ta.to_numpy(ta.linalg.inv(x)), np.linalg.inv(values))
+    assert calls == ["getrf_batched", "fetch", "getri_batched", "wait"]
+    calls.clear()
     np.testing.assert_allclose(ta.to_numpy(ta.linalg.det(x)), np.linalg.det(values))
     np.testing.assert_allclose(ta.to_numpy(ta.linalg.solve(x, x)), np.eye(4) + 0 * values, atol=1e-12)
-    assert calls == ["getrf_batched", "getri_batched", "getrf_batched", "getrf_batched", "getrs_batched"]
+    assert calls == ["getrf_batched", "getrf_batched", "fetch", "getrs_batched", "wait"]
     calls.clear()
     whole = x @ x.mT
     exact = ta.to_numpy(whole)
     np.testing.assert_allclose(ta.to_numpy(ta.linalg.cholesky(whole)), np.linalg.cholesky(exact))
     np.testing.assert_allclose(ta.to_numpy(ta.linalg.eigvalsh(whole)), np.linalg.eigvalsh(exact))
     assert calls == ["potrf_batched", "xsyev_batched"]
+
+
+@pytest.mark.parametrize("stack", [(), (3, 2)])
+@pytest.mark.parametrize("name", ["float32", "float16", "complex64"])
+def test_small_matrices_are_inverted_where_they_lie(gpu, nothing_from_host, stack, name):
+    """In one call, without factors, and with a copy only of another dtype or layout."""
+    rng = np.random.default_rng(8)
+    values = rng.normal(size=(*stack, 5, 5)) + 5 * np.eye(5)
+    x = ta.astype(ta.asarray(values, device=gpu), name)
+    exact = ta.to_numpy(x).astype("complex128")
+    nothing_from_host()
+    calls = gpu.backend.factors.library.calls
+    for each, given in ((x, exact), (x.mT, np.swapaxes(exact, -1, -2)), (x[..., ::-1], exact[..., ::-1])):
+        found = ta.to_numpy(ta.linalg.inv(each))
+        np.testing.assert_allclose(found, np.linalg.inv(given), atol=2e-3 if name == "float16" else 1e-6)
+        np.testing.assert_array_equal(ta.to_numpy(x), exact)
+    assert calls == ["matinv_batched", "fetch", "wait"] * 3
+
+
+@pytest.mark.parametrize(("at_once", "small"), [(32, 256), (2, 256), (2, 2)])
+def test_inverses_lie_as_their_operands(gpu, monkeypatch, at_once, small):
+    monkeypatch.setattr(cusolver, "AT_ONCE", at_once)
+    monkeypatch.setattr(cusolver, "SMALL", small)
+    x = ta.asarray(np.random.default_rng(2).normal(size=(3, 4, 4)) + 3 * np.eye(4), device=gpu)
+    assert ta.linalg.inv(x).strides == x.strides == (16, 4, 1)
+    assert ta.linalg.inv(x.mT).strides == x.mT.strides == (16, 1, 4)
+    assert ta.linalg.inv(x[:, ::-1]).strides == (16, 4, 1)
 
 
 def test_errors_and_empty_matrices(gpu):
@@ -96,7 +140,7 @@ def test_every_semantics_computes(gpu, semantics):
     ("call", "library"),
     [
         (lambda x: ta.linalg.cholesky(x), "linalg.cholesky: cuSOLVER"),
-        (lambda x: ta.linalg.inv(x), "linalg.inv: cuSOLVER"),
+        (lambda x: ta.linalg.inv(x), "linalg.inv: cuBLAS"),
         (lambda x: ta.fft.rfft2(x), "fft.rfft2: cuFFT"),
     ],
 )

@@ -108,6 +108,16 @@ class FakeSolver:
             _matrix(int(b), code, n, n, ldb)[...] = found
             _say(info + 4 * i, said)
 
+    def _matinv_batched(self, code, n, addresses, lda, inverses, ldb, info, count):
+        self.calls.append("matinv_batched")
+        assert n <= 32
+        pairs = zip(_view(addresses, "q", (count,), (1,)), _view(inverses, "q", (count,), (1,)), strict=True)
+        for i, (a, b) in enumerate(pairs):
+            factors, places, said = getattr(lapack, f"{_letter(code)}getrf")(_matrix(int(a), code, n, n, lda))
+            found, _ = getattr(lapack, f"{_letter(code)}getri")(factors, places)
+            _matrix(int(b), code, n, n, ldb)[...] = found
+            _say(info + 4 * i, said)
+
     def _syev_batched(self, handle: int, params: int, *given: int) -> None:
         vectors, uplo, n, code, a, lda, code_w, w, compute, work, on_device, host, on_host, info, count = given
         assert (params, on_device, on_host) == (77, _WORK, _WORK)
@@ -211,6 +221,17 @@ class FakeFactors(cusolver.Factors):
     @property
     def _loaded(self) -> Any:
         return cusolver._Loaded(self.library, self, 77)
+
+    def fetch(self, stream: int, info: int, count: int) -> Any:
+        """What `Staging.fetch` does: later calls do not change what was said."""
+        self.library.calls.append("fetch")
+        said = _view(info, "i", (count,), (1,)).copy()
+
+        def read() -> np.ndarray:
+            self.library.calls.append("wait")
+            return said
+
+        return read
 
     def run(self, stream: int, function: Any, *arguments: Any) -> Any:
         """What `Handles.run` does."""

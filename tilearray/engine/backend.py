@@ -312,18 +312,29 @@ class Factors(Protocol):
     Matrices lie in column-major order, one after the other without gaps, and are overwritten. `dtype` is "float32",
     "float64", "complex64" or "complex128", `count` the number of matrices, none of them empty. For each matrix an int32
     at `info` is 0 if the factors exist.
+
+    `potrf`, `getrf`, `getrs` and `getri` take the address of an array of the addresses of all matrices if these are one
+    call, and `matinv` always does; all others that of the first matrix.
     """
+
+    def is_one_call(self, n: int, count: int, /) -> bool:
+        """Whether matrices of n rows are one call of the functions that say so. Their pivots are int32 then."""
+        ...
+
+    def inverts_at_once(self, n: int, /) -> bool:
+        """Whether `matinv` takes matrices of n rows."""
+        ...
+
+    def fetch(self, stream: Stream, info: int, count: int, /) -> Callable[[], np.ndarray]:
+        """Begin to copy the int32 of matrices to the host; the result waits for the copy, not for later work."""
+        ...
 
     def potrf(self, stream: Stream, dtype: str, lower: bool, n: int, count: int, a: int, info: int, /) -> None:
         """Overwrite one triangle of Hermitian matrices with their Cholesky factors."""
         ...
 
-    def pivots(self, n: int, count: int, /) -> str:
-        """Return the name of the dtype of the pivots of that many matrices."""
-        ...
-
     def getrf(self, stream: Stream, dtype: str, n: int, count: int, a: int, pivots: int, info: int, /) -> None:
-        """Overwrite matrices with their LU factors; write n pivots for each, counted from 1."""
+        """Overwrite matrices with their LU factors; write n pivots for each, counted from 1: int64 if a loop."""
         ...
 
     def getrs(
@@ -332,8 +343,12 @@ class Factors(Protocol):
         """Overwrite right sides with solutions, from what `getrf` gave."""
         ...
 
-    def getri(self, stream: Stream, dtype: str, n: int, count: int, a: int, pivots: int, b: int, info: int, /) -> bool:
-        """Write inverses to other memory, from what `getrf` gave; False if `getrs` must solve for them."""
+    def getri(self, stream: Stream, dtype: str, n: int, count: int, a: int, pivots: int, b: int, info: int, /) -> None:
+        """Write inverses to other memory, from what `getrf` gave in one call."""
+        ...
+
+    def matinv(self, stream: Stream, dtype: str, n: int, count: int, a: int, b: int, info: int, /) -> None:
+        """Write inverses of small matrices to other memory, and leave the matrices as they are."""
         ...
 
     def geqrf(self, stream: Stream, dtype: str, m: int, n: int, count: int, a: int, tau: int, info: int, /) -> None:

@@ -1,9 +1,13 @@
 """The functions of `Matrices` on a device that has factors of matrices: Arrays in, Arrays out.
 
 A library computes the factors; all else are operations on arrays. Matrices are copied to the column-major order that
-the library reads. Results are often views of its results, transposed. Narrow floats are computed as float32, and each
-result is rounded once. A call waits once for the device if the factors may not exist; singular values and eigenvalues
-wait once more, because the library gives no error for inf and NaN.
+the library reads, and its results are often transposed views. Matrices in C order are the columns of the transposed
+ones, so an inverse needs neither: it lies as its operand does. Narrow floats are computed as float32, and each result
+is rounded once.
+
+A call waits once for the device if the factors may not exist. Inverses and solutions wait for the factors alone, with
+the rest already launched. Singular values and eigenvalues wait once more, because the library gives no error for inf
+and NaN. The addresses of the matrices of a stack are computed on the device.
 
 A function raises ``numpy.linalg.LinAlgError`` in NumPy's words, as the host does; `operands.computed` translates them.
 """
@@ -11,7 +15,7 @@ A function raises ``numpy.linalg.LinAlgError`` in NumPy's words, as the host doe
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -30,7 +34,7 @@ from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.manipulation import broadcast_to, diagonal, expand_dims, new_like, reshape, squeeze
 from tilearray.functions.reductions import all, any, count_nonzero, max, min, prod, sum
 from tilearray.functions.searching import where
-from tilearray.ops.arithmetic import abs, choose, negative
+from tilearray.ops.arithmetic import abs, add, choose, multiply, negative, subtract
 from tilearray.ops.elementary import log
 from tilearray.ops.execute import store
 from tilearray.ops.number_parts import conj, isfinite, isnan, sign
@@ -65,7 +69,9 @@ class DeviceMatrices:
         """Return the triangular factor of positive-definite matrices."""
         a = _columns(x, opmath(dtype))
         if a.size:
-            self._checked("potrf", a, _NOT_POSITIVE, not upper, x.shape[-1])
+            _kept, (first,) = self._places(a)
+            info = self._run("potrf", a, not upper, x.shape[-1], _count(a.shape[:-2]), first)
+            _check(to_numpy(info), _NOT_POSITIVE)
         return _rounded((tril if upper else triu)(a).mT, dtype)
 
     def qr(self, x: Any, mode: str, dtype: np.dtype) -> tuple[Any, Any]:
@@ -119,17 +125,30 @@ class DeviceMatrices:
 
     def inv(self, x: Any, dtype: np.dtype) -> Any:
         """Return the inverses."""
-        found, info = self._inverted(x, opmath(dtype))
-        _check(info, _SINGULAR)
-        return _rounded(found, dtype)
+        if not x.size:
+            return new_like(x, x.shape, dtype)
+        found, said = self._inverted(x, opmath(dtype), self._fetched)
+        found = _rounded(found, dtype)
+        _check(said(), _SINGULAR)
+        return found
 
     def solve(self, x1: Any, x2: Any, dtype: np.dtype) -> Any:
         """Return the solutions of ``x1 @ x = x2`` for stacks of matrices `x2`, or for one vector."""
         if x2.ndim == 1:
             return squeeze(self.solve(x1, expand_dims(x2, axis=1), dtype), axis=-1)
-        found, info = self._solved(x1, x2, opmath(dtype))
-        _check(info, _SINGULAR)
-        return _rounded(found, dtype)
+        wide, (n, columns) = opmath(dtype), x2.shape[-2:]
+        stack = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+        a = _columns(x1 if x1.shape[:-2] == stack else broadcast_to(x1, (*stack, n, n)), wide)
+        b = _columns(x2 if x2.shape[:-2] == stack else broadcast_to(x2, (*stack, n, columns)), wide)
+        if not (a.size and b.size):
+            return _rounded(b.mT, dtype)
+        _kept, (first, right) = self._places(a, b)
+        info, pivots = self._factored(a, first)
+        said = self._fetched(info)
+        self._solve(b, first, pivots, right)
+        found = _rounded(b.mT, dtype)
+        _check(said(), _SINGULAR)
+        return found
 
     def lstsq(self, a: Any, b: Any, rcond: float | None, dtype: np.dtype) -> tuple[Any, Any, Any, Any]:
         """Return the least-squares solution of one system, its residuals, the rank and the singular values."""
@@ -213,7 +232,7 @@ class DeviceMatrices:
             first, last = values[..., 0], values[..., -1]
             found = last / first if ord == -2 else first / last
         else:
-            inverse, info = self._inverted(x, wide)
+            inverse, info = self._inverted(x, wide, lambda info: info)
             found = self.matrix_norm(x, ord, False, wide) * self.matrix_norm(inverse, ord, False, wide)
             found = where(reshape(info, x.shape[:-2]) != 0, math.inf, found)
         found = where(isnan(found), math.inf, found)
@@ -241,53 +260,53 @@ class DeviceMatrices:
         method(STATE.get().stream, dtypes.info(like.dtype).name, *arguments, info._address)
         return info
 
-    def _checked(self, function: str, a: Any, message: str, *arguments: Any) -> None:
-        """Call a function whose arguments end with the number of matrices and their address, and read the errors."""
-        info = self._run(function, a, *arguments, _count(a.shape[:-2]), a._address)
-        _check(info, message)
+    def _fetched(self, info: Any) -> Callable[[], np.ndarray]:
+        """Begin to copy what a library says, before later work; return what waits for the copy alone."""
+        return self._factors.fetch(STATE.get().stream, info._address, info.size)
 
-    def _solved(self, x1: Any, x2: Any, wide: np.dtype) -> tuple[Any, Any]:
-        """Return the solutions for stacks of matrices, and which matrices are singular."""
-        n, columns = x1.shape[-1], x2.shape[-1]
-        stack = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
-        a = _columns(x1 if x1.shape[:-2] == stack else broadcast_to(x1, (*stack, n, n)), wide)
-        b = _columns(x2 if x2.shape[:-2] == stack else broadcast_to(x2, (*stack, n, columns)), wide)
-        if not (a.size and b.size):
-            return b.mT, zeros(_count(stack), _INT32, device=x1.device)
-        info, pivots = self._factored(a)
-        self._solve(a, pivots, b)
-        return b.mT, info
+    def _places(self, a: Any, b: Any = None) -> tuple[Any, list[int]]:
+        """Return by which addresses the library finds matrices and their right sides, and what must stay meanwhile."""
+        if self._factors.is_one_call(a.shape[-1], _count(a.shape[:-2])):
+            return _addressed(a, b)
+        return None, [x._address for x in (a, b) if x is not None]
 
-    def _inverted(self, x: Any, wide: np.dtype) -> tuple[Any, Any]:
-        """Return the inverses, and which matrices are singular."""
-        a = _columns(x, wide)
+    def _inverted(self, x: Any, wide: np.dtype, told: Callable[[Any], Any]) -> tuple[Any, Any]:
+        """Return the inverses, and the result of `told`, which gets the array of which matrices are singular.
+
+        They lie as `x` does. `told` is called as soon as the factors are launched.
+        """
+        if not x._signature.layout.contiguous and x.mT._signature.layout.contiguous:
+            found, said = self._inverted(x.mT, wide, told)
+            return found.mT, said
+        n, count = x.shape[-1], _count(x.shape[:-2])
         found = new_like(x, x.shape, wide)
-        if not a.size:
-            return found.mT, zeros(_count(x.shape[:-2]), _INT32, device=x.device)
-        info, pivots = self._factored(a)
-        arguments = x.shape[-1], _count(x.shape[:-2]), a._address, pivots._address, found._address
-        said = new_like(x, info.shape, _INT32)
-        if not self._factors.getri(STATE.get().stream, dtypes.info(wide).name, *arguments, said._address):
-            run_fixed(_identity(wide), [x.shape[-1] ** 2, x.shape[-1] + 1], found)
-            self._solve(a, pivots, found)
-        return found.mT, info
+        if not x.size:
+            return found, told(zeros(count, _INT32, device=x.device))
+        if self._factors.inverts_at_once(n):
+            a = _readable(x, wide)
+            _kept, places = _addressed(a, found)
+            return found, told(self._run("matinv", a, n, count, *places))
+        a = _copied(x, wide)
+        _kept, (first, second) = self._places(a, found)
+        info, pivots = self._factored(a, first)
+        said = told(info)
+        if self._factors.is_one_call(n, count):
+            self._run("getri", a, n, count, first, pivots._address, second)
+        else:
+            run_fixed(_identity(wide), [n**2, n + 1], found)
+            self._solve(found, first, pivots, second)
+        return found, said
 
-    def _factored(self, a: Any) -> tuple[Any, Any]:
+    def _factored(self, a: Any, first: int) -> tuple[Any, Any]:
         """Overwrite matrices with their LU factors; return which ones are singular, and the pivots."""
-        pivots = self._pivots(a)
-        return self._run("getrf", a, a.shape[-1], _count(a.shape[:-2]), a._address, pivots._address), pivots
+        n, count = a.shape[-1], _count(a.shape[:-2])
+        pivots = new_like(a, a.shape[:-1], _INT32 if self._factors.is_one_call(n, count) else dtypes.int64)
+        return self._run("getrf", a, n, count, first, pivots._address), pivots
 
-    def _solve(self, a: Any, pivots: Any, b: Any) -> None:
+    def _solve(self, b: Any, first: int, pivots: Any, right: int) -> None:
         """Overwrite right sides, which lie as columns, with the solutions, from LU factors."""
-        count, (columns, n) = _count(a.shape[:-2]), b.shape[-2:]
-        said = new_like(a, (count,), _INT32)
-        arguments = n, columns, count, a._address, pivots._address, b._address, said._address
-        self._factors.getrs(STATE.get().stream, dtypes.info(a.dtype).name, *arguments)
-
-    def _pivots(self, a: Any) -> Any:
-        """Return new memory for the pivots of matrices."""
-        name = self._factors.pivots(a.shape[-1], _count(a.shape[:-2]))
-        return new_like(a, a.shape[:-1], dtypes.as_dtype(name))
+        columns, n = b.shape[-2:]
+        self._run("getrs", b, n, columns, _count(b.shape[:-2]), first, pivots._address, right)
 
     def _triangle(self, x: Any, wide: np.dtype) -> Any:
         """Return the diagonals of the triangular factors, negative where rows were exchanged."""
@@ -295,7 +314,8 @@ class DeviceMatrices:
         a = _columns(x, wide)
         if not a.size:
             return new_like(x, (*stack, n), wide)
-        _, pivots = self._factored(a)
+        _kept, (first,) = self._places(a)
+        _, pivots = self._factored(a, first)
         rows = broadcast_to(arange(1, n + 1, dtype=pivots.dtype, device=x.device), (*stack, n))
         operands = diagonal(a, 0, -2, -1), pivots, rows
         return run_fixed(_exchanged(wide, pivots.dtype), operands, new_like(x, (*stack, n), wide))
@@ -307,7 +327,7 @@ class DeviceMatrices:
         if a.size:
             arguments = vectors, lower, x.shape[-1], _count(x.shape[:-2]), a._address, values._address
             info = self._run("syevd", a, *arguments)
-            _check(info, _NO_EIGENVALUES)
+            _check(to_numpy(info), _NO_EIGENVALUES)
         return values, a.mT
 
     def _values(self, x: Any, hermitian: bool, wide: np.dtype) -> Any:
@@ -332,7 +352,7 @@ class DeviceMatrices:
             addresses = (0, 0) if full_matrices is None else (u._address, vt._address)
             sizes = bool(full_matrices), most, least, _count(stack)
             info = self._run("gesvd", a, *sizes, a._address, s._address, *addresses)
-            _check(info, _NO_SVD)
+            _check(to_numpy(info), _NO_SVD)
         if m >= n:
             return u.mT, s, vt.mT
         return _conjugate(vt), s, _conjugate(u)
@@ -346,7 +366,7 @@ class DeviceMatrices:
         if a.size:
             arguments = n, _count(x.shape[:-2]), a._address, values._address, right._address if vectors else 0
             info = self._run("geev", a, *arguments)
-            _check(info, _NO_EIGENVALUES)
+            _check(to_numpy(info), _NO_EIGENVALUES)
         return values, right.mT
 
 
@@ -365,6 +385,25 @@ def _identity(dtype: np.dtype) -> FixedOperation:
 
 
 @cache
+def _addresses() -> FixedOperation:
+    """Return the operation that writes addresses of matrices: of `count` of them, and then of those of another stack.
+
+    Its operands are `count`, and of each stack the first address and the bytes of a matrix.
+    """
+    builder, integer = ExpressionBuilder(), dtypes.int64
+    place, (count, first, step, second, distance) = builder.node("index"), [builder.number(integer) for _ in range(5)]
+
+    def called(row: Any, *nodes: int) -> int:
+        return call_row(builder, row, *nodes, dtype=integer)
+
+    near = called(add, first, called(multiply, place, step))
+    far = called(add, second, called(multiply, called(subtract, place, count), distance))
+    is_near = builder.call("less", (place, count), dtypes.bool_, "{x} < {y}")
+    found = call_row(builder, choose, is_near, near, far, dtype=integer)
+    return FixedOperation("linalg", builder.build([found], [integer]))
+
+
+@cache
 def _exchanged(dtype: np.dtype, pivot: np.dtype) -> FixedOperation:
     """Return the operation that negates elements whose pivot is another row than theirs."""
     builder = ExpressionBuilder()
@@ -377,11 +416,38 @@ def _exchanged(dtype: np.dtype, pivot: np.dtype) -> FixedOperation:
 
 def _columns(x: Any, dtype: np.dtype) -> Any:
     """Return a copy of matrices in column-major order, as an array of the transposed matrices in C order."""
-    *stack, m, n = x.shape
-    found = new_like(x, (*stack, n, m), dtype)
+    return _copied(x.mT, dtype)
+
+
+def _copied(x: Any, dtype: np.dtype) -> Any:
+    """Return a copy in C order."""
+    found = new_like(x, x.shape, dtype)
     if x.size:
-        store(found, x.mT)
+        store(found, x)
     return found
+
+
+def _readable(x: Any, dtype: np.dtype) -> Any:
+    """Return an array that a library may read on the active stream: in C order."""
+    if x.dtype != dtype or not x._signature.layout.contiguous:
+        return _copied(x, dtype)
+    x.device.backend.join(x._buffer, STATE.get().stream)
+    return x
+
+
+def _addressed(a: Any, b: Any = None) -> tuple[Any, list[int]]:
+    """Return an array of the addresses of matrices, and of those of another stack, and the address of each part."""
+    count, a_step = _count(a.shape[:-2]), _step(a)
+    found = new_like(a, (count if b is None else 2 * count,), dtypes.int64)
+    others = (0, 0) if b is None else (b._address, _step(b))
+    run_fixed(_addresses(), [count, a._address, a_step, *others], found)
+    first = found._address
+    return found, [first] if b is None else [first, first + found.itemsize * count]
+
+
+def _step(x: Any) -> int:
+    """Return the bytes of a matrix."""
+    return x.shape[-2] * x.shape[-1] * x.itemsize
 
 
 def _count(stack: Sequence[int]) -> int:
@@ -423,9 +489,9 @@ def _hermitian(x: Any) -> Any:
 # --- values of matrices -----------------------------------------------------------------------------------------------
 
 
-def _check(info: Any, message: str) -> None:
-    """Raise LinAlgError if a library says that factors do not exist. This waits for the device."""
-    if to_numpy(info).any():
+def _check(info: np.ndarray, message: str) -> None:
+    """Raise LinAlgError if a library says that factors do not exist."""
+    if info.any():
         raise np.linalg.LinAlgError(message)
 
 

@@ -1,9 +1,10 @@
 """Factors of matrices through cuSOLVER: Cholesky, LU, QR, eigenvalues and singular values.
 
 Matrices lie in column-major order, one after the other without gaps, and are overwritten. Stacks of small matrices are
-one call for Cholesky and LU factors, which cuBLAS computes then, and for eigenvalues. All else is a loop over the
-matrices with one workspace of our pool. Each matrix has an int32 that says whether it has the factors; the caller reads
-it. Calls run on a stream and do not wait for it, except where the library does.
+one call for Cholesky and LU factors, which cuBLAS computes then, and for eigenvalues; the caller gives the addresses of
+all matrices in device memory. All else is a loop over the matrices with one workspace of our pool. Each matrix has an
+int32 that says whether it has the factors; the caller fetches it. Calls run on a stream and do not wait for it, except
+where the library does.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ _INFO = 4
 """The bytes of the int32 of a matrix."""
 SMALL = 256
 """The largest matrices of which a stack is one call."""
+AT_ONCE = 32
+"""The largest matrices that cuBLAS inverts without factors of ours."""
 
 
 class _Loaded(NamedTuple):
@@ -37,11 +40,6 @@ class _Loaded(NamedTuple):
     library: Any
     handles: Any
     parameters: int
-
-
-def _is_one_call(n: int, count: int) -> bool:
-    """Whether a stack is one call. Its pivots are int32 then."""
-    return count > 1 and n <= SMALL
 
 
 class Factors:
@@ -62,17 +60,33 @@ class Factors:
         library = bindings("cublas")
         return library, Handles(self._device, library.create, library.set_stream)
 
-    def pivots(self, n: int, count: int) -> str:
-        """Return the name of the dtype of the pivots of that many matrices."""
-        return "int32" if _is_one_call(n, count) else "int64"
+    def is_one_call(self, n: int, count: int) -> bool:
+        """Whether a stack is one call, which takes addresses of matrices. Its pivots are int32 then."""
+        return count > 1 and n <= SMALL
+
+    def inverts_at_once(self, n: int) -> bool:
+        """Whether `matinv` takes matrices of n rows."""
+        return n <= AT_ONCE
+
+    def fetch(self, stream: int, info: int, count: int) -> Callable[[], np.ndarray]:
+        """Begin to copy the int32 of matrices to the host; the result waits for the copy, not for later work."""
+        device, nbytes = self._device, count * _INFO
+        fetched = device.staging.fetch(info, nbytes, stream)
+
+        def said() -> np.ndarray:
+            found = fetched().view(np.int32)
+            device.transfers.add("to_host", nbytes)
+            device.index_errors.check()
+            return found
+
+        return said
 
     def potrf(self, stream: int, dtype: str, lower: bool, n: int, count: int, a: int, info: int) -> None:
         """Overwrite one triangle of Hermitian matrices with their Cholesky factors; info > 0: there is none."""
-        if _is_one_call(n, count):
+        if self.is_one_call(n, count):
             library, handles, _ = self._loaded
             function = getattr(library, f"{_LETTERS[dtype]}potrf_batched")
-            addresses = self._addresses(stream, a, n * n * _ITEMSIZE[dtype], count)
-            handles.run(stream, function, 0 if lower else 1, n, addresses.pointer, n, info, count)
+            handles.run(stream, function, 0 if lower else 1, n, a, n, info, count)
             return
         code, step = NUMBERS[dtype].code, n * n * _ITEMSIZE[dtype]
 
@@ -83,11 +97,10 @@ class Factors:
 
     def getrf(self, stream: int, dtype: str, n: int, count: int, a: int, pivots: int, info: int) -> None:
         """Overwrite matrices with their LU factors, and write pivots from 1; info > 0: the matrix is singular."""
-        if _is_one_call(n, count):
+        if self.is_one_call(n, count):
             library, handles = self._blas
             function = getattr(library, f"{_LETTERS[dtype]}getrf_batched")
-            addresses = self._addresses(stream, a, n * n * _ITEMSIZE[dtype], count)
-            handles.run(stream, function, n, addresses.pointer, n, pivots, info, count)
+            handles.run(stream, function, n, a, n, pivots, info, count)
             return
         code, step = NUMBERS[dtype].code, n * n * _ITEMSIZE[dtype]
 
@@ -101,16 +114,11 @@ class Factors:
     ) -> None:
         """Overwrite right sides with the solutions, from the factors and pivots of `getrf`."""
         size = _ITEMSIZE[dtype]
-        if _is_one_call(n, count):
+        if self.is_one_call(n, count):
             library, handles = self._blas
             function = getattr(library, f"{_LETTERS[dtype]}getrs_batched")
-            matrices = self._addresses(stream, a, n * n * size, count)
-            rights = self._addresses(stream, b, n * columns * size, count)
             said = ctypes.c_int()
-            handles.run(
-                stream, function, 0, n, columns, matrices.pointer, n, pivots, rights.pointer, n,
-                ctypes.addressof(said), count,
-            )  # fmt: skip
+            handles.run(stream, function, 0, n, columns, a, n, pivots, b, n, ctypes.addressof(said), count)
             return
         library, handles, parameters = self._loaded
         code = NUMBERS[dtype].code
@@ -125,16 +133,15 @@ class Factors:
 
         handles.run(stream, calls)
 
-    def getri(self, stream: int, dtype: str, n: int, count: int, a: int, pivots: int, b: int, info: int) -> bool:
-        """Write the inverses of a stack of small matrices, from the factors and pivots of `getrf`; False for others."""
-        if not _is_one_call(n, count):
-            return False
+    def getri(self, stream: int, dtype: str, n: int, count: int, a: int, pivots: int, b: int, info: int) -> None:
+        """Write the inverses of a stack of small matrices, from the factors and pivots of `getrf` in one call."""
         library, handles = self._blas
-        step = n * n * _ITEMSIZE[dtype]
-        function = getattr(library, f"{_LETTERS[dtype]}getri_batched")
-        matrices, inverses = (self._addresses(stream, first, step, count) for first in (a, b))
-        handles.run(stream, function, n, matrices.pointer, n, pivots, inverses.pointer, n, info, count)
-        return True
+        handles.run(stream, getattr(library, f"{_LETTERS[dtype]}getri_batched"), n, a, n, pivots, b, n, info, count)
+
+    def matinv(self, stream: int, dtype: str, n: int, count: int, a: int, b: int, info: int) -> None:
+        """Write the inverses of matrices of at most `AT_ONCE` rows; info > 0: the matrix is singular."""
+        library, handles = self._blas
+        handles.run(stream, getattr(library, f"{_LETTERS[dtype]}matinv_batched"), n, a, n, b, n, info, count)
 
     def geqrf(self, stream: int, dtype: str, m: int, n: int, count: int, a: int, tau: int, info: int) -> None:
         """Overwrite matrices of m rows and n columns with R, and reflections below it."""
@@ -171,7 +178,7 @@ class Factors:
         real = _REAL.get(dtype, dtype)
         code, values = NUMBERS[dtype].code, NUMBERS[real].code
         step, step_of_values = n * n * _ITEMSIZE[dtype], n * _ITEMSIZE[real]
-        if _is_one_call(n, count):
+        if self.is_one_call(n, count):
             self._syev_batched(stream, (int(vectors), 0 if lower else 1, n, code, a, n, values, w, code), count, info)
             return
 
@@ -240,11 +247,6 @@ class Factors:
             )
 
         handles.run(stream, one_call)
-
-    def _addresses(self, stream: int, first: int, step: int, count: int) -> Any:
-        """Return device memory with the addresses of matrices."""
-        buffer, _ = self._device.from_numpy(first + step * np.arange(count), copy=True, stream=stream)
-        return buffer
 
     def _general(
         self,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -115,6 +116,21 @@ class Staging:
             finally:
                 self._give_back(chunks)
 
+    def fetch(self, pointer: int, nbytes: int, stream: int) -> Callable[[], np.ndarray]:
+        """Begin to copy bytes from the device; the result waits for the copy alone, and returns them.
+
+        More than `SMALL` bytes are copied when they are asked for.
+        """
+        if nbytes <= SMALL:
+            return Fetched(self, pointer, nbytes, stream).bytes
+
+        def late() -> np.ndarray:
+            target = np.empty(nbytes, np.uint8)
+            self.download(target, pointer, stream)
+            return target
+
+        return late
+
     def check(self, stream: int, function: str) -> None:
         """Raise CaptureError if a CUDA graph is being captured."""
         if is_capturing(stream) or torch_captures():  # a copy on another stream would break the capture
@@ -164,6 +180,29 @@ class Staging:
                 with suppress(IndexError):  # another thread may take the last one
                     while True:
                         chunks.popleft().free()
+
+
+class Fetched:
+    """A copy of a few bytes to the host that has begun. Its chunk goes back with it, and may be busy then."""
+
+    __slots__ = ("_chunks", "_nbytes", "_staging")
+
+    def __init__(self, staging: Staging, pointer: int, nbytes: int, stream: int) -> None:
+        staging.check(stream, "to_numpy")
+        self._staging, self._nbytes = staging, nbytes
+        with Current(staging._context):
+            self._chunks = staging._take(nbytes)
+            _fetch(pointer, stream, self._chunks[0], 0, nbytes)
+
+    def __del__(self) -> None:
+        with suppress(AttributeError), Current(self._staging._context):  # if none was taken
+            self._staging._give_back(self._chunks)
+
+    def bytes(self) -> np.ndarray:
+        """Wait for the copy, and return the bytes."""
+        target = np.empty(self._nbytes, np.uint8)
+        _unload(target, self._chunks[0], 0, self._nbytes)
+        return target
 
 
 def _download(target: np.ndarray, pointer: int, stream: int, chunks: list[Chunk]) -> None:

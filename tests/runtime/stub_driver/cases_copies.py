@@ -172,6 +172,43 @@ def test_no_copy_that_failed_uses_its_chunk_any_more(device, stub, fails, to_dev
     assert not device.staging._chunks[staging.SMALL][-1].busy
 
 
+def test_a_fetch_waits_for_its_copy_alone(device, stub):
+    """Later work of the stream may be on its way, and may overwrite the memory."""
+    buffer, _ = device.from_numpy(np.arange(10))
+    chunks = device.staging._chunks[staging.SMALL]
+    stub.start_log()
+    found = device.staging.fetch(buffer.pointer, 80, 0)
+    other = Stream(device)
+    device.staging.upload(buffer.pointer, np.zeros(80, np.uint8), 0)
+    assert not [call for call in stub.log() if call.name == "cuEventSynchronize"]
+    assert found().view(np.int64).tolist() == list(range(10))
+    names = [call.name for call in stub.log()]
+    assert "cuStreamSynchronize" not in names
+    taken = len(chunks)
+    del found, other
+    assert len(chunks) == taken + 1
+
+
+@pytest.mark.parametrize("nbytes", [0, 8, staging.SMALL, staging.SMALL + 8])
+def test_sizes_of_fetches(device, nbytes):
+    array = np.random.default_rng(nbytes).integers(0, 256, nbytes, np.uint8)
+    buffer, _ = device.from_numpy(array)
+    assert same(device.staging.fetch(buffer.pointer, nbytes, 0)(), array)
+
+
+def test_a_fetch_that_nobody_reads_gives_its_chunk_back(device, stub):
+    buffer, _ = device.from_numpy(np.arange(10))
+    stub.hold(0, True)
+    for _ in range(2 * staging.KEPT[staging.SMALL]):
+        device.staging.fetch(buffer.pointer, 80, 0)
+    stub.hold(0, False)
+    assert len(device.staging._chunks[staging.SMALL]) == staging.KEPT[staging.SMALL]
+    stub.fail("cuMemcpyDtoHAsync", 1)
+    with pytest.raises(CudaError, match="cuMemcpyDtoHAsync"):
+        device.staging.fetch(buffer.pointer, 80, 0)
+    assert len(device.staging._chunks[staging.SMALL]) == staging.KEPT[staging.SMALL]
+
+
 def test_an_error_of_a_copy_comes_out_where_no_stream_works_any_more(device, stub):
     buffer = device.allocate(80, 0)
     stub.fail("cuMemcpyDtoHAsync", 700)
