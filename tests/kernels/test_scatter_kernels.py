@@ -23,6 +23,7 @@ pytestmark = [needs_triton, pytest.mark.slow]
         ("check_ordered", (4, 4, 3000)),
         ("check_order", ()),
         ("check_many_at_few", ()),
+        ("check_known_calls", ()),
         ("check_atomic_weights", ()),
     ],
 )
@@ -68,12 +69,13 @@ def test_the_compiler_takes_folds(dtype):
     from tilearray_cuda.kernels.compile import cubin_of
 
     for name in {"bool": ("logical_xor",)}.get(dtype, ("subtract", "multiply")):
-        graph = _folding(getattr(ta, name), dtype_of(dtype), dtype_of(dtype), 16 if dtype == "float32" else 8).graph
+        folded = getattr(ta, name), ta.get_semantics(), dtype_of(dtype), dtype_of(dtype)
+        graph = _folding(*folded, 16 if dtype == "float32" else 8).graph
         for shape, strides in (((5000,), [(0,), (1,), (0,), (1,)]), ((300, 70), [(0, 1), (1, 0), (0, 1), (70, 1)])):
             source = _source_of_fold(graph, shape, strides)
             assert source.name == f"{name}_fold"
             assert cubin_of(source, 90).code
-        graph = _folding_words(getattr(ta, name), dtype_of(dtype), dtype_of(dtype)).graph
+        graph = _folding_words(*folded).graph
         source = _source_of_fold(graph, (300,), [(1,), (1,), (0,), (0,)])
         assert source.name == f"{name}_fold"
         assert cubin_of(source, 90).code
@@ -98,7 +100,7 @@ def test_runs_that_end_at_the_end_of_int32_are_not_read_further(missing):
     from tilearray.functions.indexing.fold import _folding
 
     size, at_once = 2**31 - missing, 8
-    graph = _folding(ta.subtract, dtype_of("int8"), dtype_of("int8"), at_once).graph
+    graph = _folding(ta.subtract, ta.get_semantics(), dtype_of("int8"), dtype_of("int8"), at_once).graph
     text = _source_of_fold(graph, (size,), [(0,), (1,), (0,), (1,)]).text
     conditions = re.findall(r"^ *inside\d = walks\d* & \((.*)\)$", text, re.MULTILINE)
     row = np.int32(size - 1)

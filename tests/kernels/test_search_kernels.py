@@ -24,6 +24,7 @@ pytestmark = [needs_triton, pytest.mark.slow]
         ("check_bins", ()),
         ("check_gradients", ()),
         ("check_one_search", ()),
+        ("check_known_calls", ()),
     ],
 )
 def test_on_the_device(process, name, arguments):

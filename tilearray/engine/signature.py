@@ -224,7 +224,7 @@ class ArrayBase:
 
     def _span(self) -> tuple[int, int]:
         """Return the range ``[first, last)`` of byte addresses that contains all elements."""
-        return span_of(self._signature, self._address)
+        return span_of(self._signature, self._buffer.pointer + self._offset)
 
 
 def span_of(signature: Signature, origin: int) -> tuple[int, int]:

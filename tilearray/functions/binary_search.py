@@ -17,11 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilearray import dtypes
+from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
-from tilearray.engine.execute import run_fixed
+from tilearray.engine.execute import FixedCall, run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
-from tilearray.engine.signature import empty_array, signature_of
+from tilearray.engine.signature import Signature, empty_array, signature_of
 from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import new_like
 from tilearray.functions.sort_keys import key_dtype, key_of
@@ -52,19 +53,49 @@ def search(x: Any, values: Any, dtype: np.dtype, side: str) -> Any:
     side : {"left", "right"}
         Whether equal elements of `x` lie after the place, or before it.
     """
-    layout, device = values._signature.layout, values._signature.device
-    out = empty_array(values.__class__, signature_of(Layout.of(layout.shape), dtypes.int64, device), STATE.get().stream)
-    if not x.size:
+    asked = (x._signature, values._signature, dtype, side)
+    known = _SEARCHES.get(asked) or _SEARCHES.put(asked, _Search(*asked))
+    out, size = empty_array(values.__class__, known.out, STATE.get().stream), x.size
+    if not size:
         return fill(out, 0, "searchsorted")
     ordered, wanted = _comparable(x, dtype), _comparable(values, dtype)
     if ordered._signature.layout.strides != (1,):
-        dense = empty_array(x.__class__, signature_of(Layout.of(x.shape), ordered.dtype, device), STATE.get().stream)
+        dense = new_like(x, x.shape, ordered.dtype)
         store(dense, ordered)
         ordered = dense
     found = _buckets_for(ordered, wanted)
     if found is not None:
-        return run_fixed(_searching_in_buckets(wanted.dtype, side), [*found, x.size, wanted], out)
-    return run_fixed(searching(wanted.dtype, side), [_for_each(ordered, wanted), x.size, wanted], out)
+        return run_fixed(_searching_in_buckets(wanted.dtype, side), [*found, size, wanted], out)
+    known.call.run([ordered._make(ordered._buffer, ordered._offset, known.memory), size, wanted], out)
+    return out
+
+
+class _Search:
+    """All parts of a search that follow from the signatures of the sorted array and of values, the dtype and the side.
+
+    Attributes
+    ----------
+    out : Signature
+        The result.
+    memory : Signature
+        The sorted array, in the dtype in which it is compared, for each value.
+    call : FixedCall
+        Searches among all elements.
+    """
+
+    __slots__ = ("call", "memory", "out")
+
+    def __init__(self, x: Signature, values: Signature, dtype: np.dtype, side: str) -> None:
+        layout, device = values.layout, values.device
+        compared = _COMPARED.get(dtype, dtype)
+        self.out = signature_of(Layout.of(layout.shape), dtypes.int64, device)
+        as_it_is = x.dtype == compared and x.layout.strides == (1,)
+        everywhere = Layout(layout.shape, (0,) * layout.ndim)
+        self.memory = signature_of(everywhere, compared, device, x.aligned or not as_it_is)
+        self.call = FixedCall(searching(compared, side))
+
+
+_SEARCHES: TwoGenerations[_Search] = TwoGenerations(512)
 
 
 def contained(x: Any, values: Any, dtype: np.dtype) -> Any:
@@ -79,13 +110,18 @@ def contained(x: Any, values: Any, dtype: np.dtype) -> Any:
     return run_fixed(_containing(wanted.dtype), [_for_each(ordered, wanted), x.size, wanted], None)
 
 
+_COMPARED = {
+    **{dtype: dtypes.float32 for dtype in dtypes.ALL if dtypes.info(dtype).kind == "float" and dtype.itemsize < 4},
+    dtypes.bool_: dtypes.uint8,
+}
+"""The dtypes as which kernels compare others."""
+
+
 def _comparable(x: Any, dtype: np.dtype) -> Any:
     """An array in a dtype, or in one that kernels compare as it."""
-    info = dtypes.info(dtype)
-    found = astype(x, dtype, copy=False)
-    if info.kind == "float" and info.bits < 32:
-        return astype(found, dtypes.float32)
-    return astype(found, dtypes.uint8) if info.kind == "bool" else found
+    found = x if x._signature.dtype is dtype else astype(x, dtype, copy=False)
+    compared = _COMPARED.get(dtype)
+    return found if compared is None else astype(found, compared)
 
 
 def _for_each(memory: Any, values: Any) -> Any:
@@ -104,8 +140,10 @@ class Buckets(NamedTuple):
 
 def _buckets_for(ordered: Any, values: Any) -> Buckets | None:
     """Find the buckets of a dense sorted array; None if a search of all elements takes less time."""
+    if values.size < FEW_VALUES:
+        return None
     count = bucket_count(ordered.size)
-    if values.size < max(FEW_VALUES, count) or not FEW_SORTED <= ordered.size < 1 << 31:
+    if values.size < count or not FEW_SORTED <= ordered.size < 1 << 31:
         return None
     keys = run_fixed(_keying(ordered.dtype), [ordered], new_like(ordered, ordered.shape, key_dtype(ordered.dtype)))
     rule, starts = new_like(ordered, (1,), dtypes.float64), new_like(ordered, (count + 1,), dtypes.int32)

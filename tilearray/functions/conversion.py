@@ -141,7 +141,7 @@ def astype(
         from tilearray.ops.stochastic import rounded_at_random  # here: few programs need it
 
         return rounded_at_random(x, target, choice, seed)
-    row = derived(convert, choice)
+    row = convert if choice is USUAL else derived(convert, choice)
     if target == source and row is convert:
         return copy_of(x) if copy else x
     return stored_as(row, x, target)

@@ -110,12 +110,34 @@ def sorted_rows(x: A, descending: bool = False, sample: Sample | None = None) ->
     """Return the rows of a dense array of two axes, each sorted."""
     turned = turned_by(x.dtype, descending)
     if x.shape[1] <= WHOLE:
-        return run_fixed(_sorting(x.dtype), [x, turned.flip, turned.bits], new_like(x, x.shape))
+        return _in_programs(_sorting, x, turned, x._signature.dtype)
     turned, few = _looked_at(x, turned, sample)
     if not turned.bits:
         return c_contiguous(x)
     found = _mended(by_digits(x, turned, turned.bits - DIGIT * few), turned, few) if few else None
     return by_digits(x, turned.exact(), 0) if found is None else found
+
+
+def _in_programs(operation: Callable[[np.dtype], FixedOperation], x: Any, turned: Turned, dtype: np.dtype) -> Any:
+    """Return what an operation stores of rows that programs sort whole."""
+    key = operation, x._signature
+    known = _WHOLE.get(key) or _WHOLE.put(key, _Whole(operation, x._signature, dtype))
+    found = new_array(x.__class__, known.result)
+    known.call.run([x, turned.flip, turned.bits], found)
+    return found
+
+
+class _Whole:
+    """All that `_in_programs` needs for rows of one signature: that of the result, and the call."""
+
+    __slots__ = ("call", "result")
+
+    def __init__(self, operation: Callable[[np.dtype], FixedOperation], given: Signature, dtype: np.dtype) -> None:
+        self.result = signature_of(Layout.of(given.layout.shape), dtype, given.device)
+        self.call = FixedCall(operation(given.dtype))
+
+
+_WHOLE: TwoGenerations[_Whole] = TwoGenerations(512)
 
 
 def by_digits(x: Any, turned: Turned, start: int) -> Any:
@@ -133,7 +155,7 @@ def order_of_rows(x: Any, descending: bool = False, bits: int | None = None) -> 
     """
     turned = turned_by(x.dtype, descending, bits)
     if x.shape[1] <= WHOLE:
-        return run_fixed(_ordering(x.dtype), [x, turned.flip, turned.bits], new_like(x, x.shape, _INT64))
+        return _in_programs(_ordering, x, turned, _INT64)
     if x.shape[1] >= 1 << HALF:
         raise ShapeError(
             f"argsort: expected fewer than 2**{HALF} elements along the axis on {x.device}, got {x.shape[1]}; "

@@ -10,11 +10,12 @@ their order (`tilearray.functions.indexing.fold`).
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from tilearray import dtypes
+from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import common_device
 from tilearray.engine.signature import ArrayBase, check_array, overlap
@@ -58,11 +59,13 @@ def at(op: Op, x: Any, indices: Any, values: Any, mode: Mode = "ordered") -> Non
     if mode not in MODES:  # pyright: ignore[reportUnnecessaryContains]
         raise OperandError(f"{name}: expected a mode, got {shown(mode)}; write mode='ordered' or mode='atomic'")
     check_target(name, x)
-    functions = deepest([each for each in (x, values) if isinstance(each, ArrayBase)])._signature.device.functions
-    if functions is not None:
-        functions.at(op, x, indices, values, mode)
+    device = x._signature.device
+    if isinstance(values, ArrayBase) and values._signature.device is not device:
+        device = deepest([x, values])._signature.device
+    if device.functions is not None:
+        device.functions.at(op, x, indices, values, mode)
         return
-    if x.device.backend.computes_places:
+    if x._signature.device.backend.computes_places:
         _at_on_device(op, x, indices, values, mode)
         return
     key, places = _places(name, x, indices)
@@ -176,31 +179,60 @@ _INTEGER_KINDS = ("int", "uint")
 
 def _at_on_device(op: Op, x: Any, key: Any, values: Any, mode: Mode) -> None:
     """Apply the op by atomics, or on a view if the key has no arrays, so that no index occurs twice."""
-    name = f"{op.name}.at"
-    values = None if values is None else taken(x, values)
-    if isinstance(values, ArrayBase):
-        common_device(name, [x._signature, values._signature])
-        values = copy_of(values) if overlap(x, values) else values
+    given: Any = values if values is None or isinstance(values, ArrayBase) else taken(x, values)
+    if isinstance(given, ArrayBase):
+        common_device(f"{op.name}.at", [x._signature, given._signature])
+        given = copy_of(given) if overlap(x, given) else given
     if not has_arrays(key):
         view = get(x, key)
-        if isinstance(values, ArrayBase):
-            values = broadcast_to(values, view.shape)
-        execute(op, (view,) if values is None else (view, values), view)
+        if isinstance(given, ArrayBase):
+            given = broadcast_to(given, view.shape)
+        execute(op, (view,) if given is None else (view, given), view)
         return
-    how = _atomic(op, x, values, mode)
-    if how is None:
+    way = None if given is None else _way(op, x, given, mode)
+    if way is None or way.atomic is None:
         op.check_device(x.device)
-        fold(op, x, key, values)
+        fold(op, x, key, given)
         return
-    given = astype(values, x.dtype, copy=False) if isinstance(values, ArrayBase) else values
-    _combine(op, how, x, key, given)
+    _combine(op, way.atomic, way.wide, x, key, given)
 
 
-def _atomic(op: Op, x: Any, values: Any, mode: Mode) -> str | None:
-    """How a GPU combines integers, or floats of any order, in one step; None if the order matters."""
-    if values is None:
-        return None
-    kind = dtypes.info(x.dtype).kind
+class _Way(NamedTuple):
+    """How values are applied at indices; it follows from the semantics, op, mode and dtypes.
+
+    Attributes
+    ----------
+    atomic : str or None
+        How `combine` does it for integers, or for floats of any order, in one step; None if the order matters.
+    wide : numpy.dtype or None
+        The dtype of the copy in which elements narrower than 32 bits are combined.
+    """
+
+    atomic: str | None
+    wide: np.dtype | None
+
+
+_WAYS: TwoGenerations[_Way] = TwoGenerations(512)
+
+
+def _way(op: Op, x: Any, values: Any, mode: Mode) -> _Way:
+    """Return how an array or a number is applied to elements of `x`, decided at most once."""
+    rules, dtype = STATE.get().semantics, x._signature.dtype
+    given: Any = values._signature.dtype if isinstance(values, ArrayBase) else classify(values)
+    key = (op, rules.key, dtype, given, mode)
+    found = _WAYS.get(key)
+    if found is None:
+        info = dtypes.info(dtype)
+        atomic = _atomic(op, dtype, op.typing(rules, [dtype, given]).result, mode)
+        narrow = info.kind != "complex" and info.bits < 32
+        wide = None if not narrow else dtypes.float32 if info.kind == "float" else dtypes.int32
+        found = _WAYS.put(key, _Way(atomic, wide))
+    return found
+
+
+def _atomic(op: Op, dtype: np.dtype, result: np.dtype, mode: Mode) -> str | None:
+    """How a GPU combines elements of a dtype in one step, if the op has results of another; None if it does not."""
+    kind = dtypes.info(dtype).kind
     if kind == "bool":
         how = _OF_BOOLS.get(op.name)
     elif kind in _INTEGER_KINDS:
@@ -208,29 +240,22 @@ def _atomic(op: Op, x: Any, values: Any, mode: Mode) -> str | None:
     else:
         in_any_order = ("add",) * (mode == "atomic") + ("maximum", "minimum") * (kind == "float")
         how = op.name if op.name in in_any_order else None
-    given = classify(values) if not isinstance(values, ArrayBase) else values.dtype
-    result = op.typing(STATE.get().semantics, [x.dtype, given]).result  # pyright: ignore[reportArgumentType]
     wraps = op.name in _MODULAR and kind in _INTEGER_KINDS and dtypes.info(result).kind in _INTEGER_KINDS
-    return how if result == x.dtype or wraps else None
+    return how if result == dtype or wraps else None
 
 
-def _combine(op: Op, how: str, x: Any, key: Any, values: Any) -> None:
-    """Combine values of the dtype of the target with its elements: in 32 bits if it is narrower."""
-    info = dtypes.info(x.dtype)
-    if not isinstance(values, ArrayBase):
-        values = as_number(values, x.dtype, op.name)
-    given: Any = values
-    if info.kind == "complex":
+def _combine(op: Op, how: str, wide: np.dtype | None, x: Any, key: Any, values: Any) -> None:
+    """Combine an array or a number with elements of the target: in 32 bits if these are narrower."""
+    dtype = x._signature.dtype
+    is_array = isinstance(values, ArrayBase)
+    given: Any = astype(values, dtype, copy=False) if is_array else as_number(values, dtype, op.name)
+    if dtype.kind == "c":
         combine(how, x.real, key, given.real)
         combine(how, x.imag, key, given.imag)
-    elif info.bits >= 32:
-        combine(how, x, key, values)
+    elif wide is None:
+        combine(how, x, key, given)
     else:
-        wide = dtypes.float32 if info.kind == "float" else dtypes.int32
         target = astype(x, wide)
-        if isinstance(values, ArrayBase):
-            values = astype(values, wide)
-        else:
-            values = rounded_number(values, x.dtype).astype(wide).item()
-        combine(how, target, key, values)
-        set_view(x, astype(target, x.dtype))
+        given = astype(given, wide) if is_array else rounded_number(given, dtype).astype(wide).item()
+        combine(how, target, key, given)
+        set_view(x, astype(target, dtype))

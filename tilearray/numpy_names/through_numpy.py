@@ -21,6 +21,7 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
+from tilearray.engine.common_dtype import common_dtype_of
 from tilearray.engine.context import STATE
 from tilearray.engine.signature import from_host
 from tilearray.errors import (
@@ -248,7 +249,7 @@ def float_of(function: str, given: Iterable[np.dtype]) -> np.dtype:
     if not found:
         return semantics.defaults["float"]
     try:
-        common = semantics.result_type(list(found), function)
+        common = common_dtype_of(tuple(found), function)
     except PromotionError:  # of integers, which have floats in common
         floats = [dtype for dtype in found if dtypes.info(dtype).kind in ("float", "complex")]
         if len(floats) > 1:

@@ -114,6 +114,25 @@ def test_a_hit_is_two_frames_and_a_launch(counted, stub, call, frames, launches)
     assert len(entered) <= frames, entered
 
 
+KNOWN = [
+    ("add.at, atomic", lambda x, i: ta.add.at(x, i, x, mode="atomic"), 62),
+    ("add.at of a number", lambda x, i: ta.add.at(x, i, 1.5, mode="atomic"), 60),
+    ("add.at", lambda x, i: ta.add.at(x, i, x), 130),
+    ("searchsorted", lambda x, i: ta.searchsorted(x, x), 19),
+    ("histogram", lambda x, i: ta.histogram(x, 8, (0, 8)), 163),
+]
+
+
+@pytest.mark.parametrize(("call", "frames"), [case[1:] for case in KNOWN], ids=[case[0] for case in KNOWN])
+def test_a_known_call_enters_few_functions(stub, counted, call, frames):
+    x, i = vector(), vector(dtype="int64")
+    for _ in range(3):
+        call(x, i)
+    entered = frames_of(lambda: call(x, i))[1:]  # less the lambda
+    assert len(entered) <= frames, f"{len(entered)}: {' '.join(entered)}"
+    assert "make_plan" not in entered
+
+
 VIEWS = [
     ("a[1:]", lambda a, m: a[1:], 1),
     ("a[5]", lambda a, m: a[5], 1),

@@ -296,3 +296,34 @@ def check_one_search(device: Any) -> None:
     np.testing.assert_array_equal(
         ta.to_numpy(found), ta.to_numpy(ta.histogram(points, 4, (0.0, 1.0), True, weights)[0])
     )
+
+
+def check_known_calls(device: Any) -> None:
+    """A call that is known follows its elements, its words and the semantics."""
+    rng = np.random.default_rng(12)
+    for dtype in ("float32", "int64", "float16", "bool"):
+        for _ in range(3):
+            x, v = (np.sort(rng.integers(-9, 9, 50).astype(dtype)), rng.integers(-9, 9, (3, 7)).astype(dtype))
+            ours, values = (ta.asarray(each, device=device) for each in (x, v))
+            for side in ("left", "right"):
+                assert ta.searchsorted(ours, values, side).tolist() == np.searchsorted(x, v, side).tolist()
+                backwards = ta.asarray(x[::-1].copy(), device=device)[::-1]
+                assert ta.searchsorted(backwards, values, side).tolist() == np.searchsorted(x, v, side).tolist()
+            with pytest.raises(ta.ShapeError, match="expected side as 'left' or 'right', got 'up'"):
+                ta.searchsorted(ours, values, "up")
+            with pytest.raises(ta.ShapeError, match="expected a 1-d array"):
+                ta.searchsorted(values, values)
+            for bins, span in ((4, (0, 8)), (4, (0.0, 8.0)), (4, (-8.0, -0.0)), (4, (-8.0, 0.0)), (5, (0, 8))):
+                counts, edges = ta.histogram(values, bins, span)
+                wanted = np.histogram(v.astype(np.float32) if dtype == "float16" else v * 1, bins, span)
+                assert counts.tolist() == wanted[0].tolist(), (dtype, bins, span)
+                assert np.array_equal(np.signbit(ta.to_numpy(edges)), np.signbit(wanted[1])), span
+                np.testing.assert_allclose(ta.to_numpy(edges), wanted[1], rtol=1e-3)
+                edges[...] = 0  # its own memory
+        with pytest.raises(ta.ShapeError, match="max must be larger than min"):
+            ta.histogram(values, 4, (8, 0))
+    mixed = ta.asarray([1, 2], dtype="int32", device=device), ta.asarray([1, 2], dtype="uint32", device=device)
+    for _ in range(2):
+        assert ta.searchsorted(*mixed).tolist() == [0, 1]
+        with ta.semantics("torch"), pytest.raises(ta.PromotionError, match="searchsorted"):
+            ta.searchsorted(*mixed)

@@ -292,15 +292,80 @@ def check_order(device: Any) -> None:
     ta.multiply.at(ta.zeros(3, device=device), [], 1.5)
 
 
+def check_known_calls(device: Any) -> None:
+    """A call that is known follows its elements, its checks, the mode of the checks, and the semantics."""
+    rng = np.random.default_rng(11)
+    for name, dtype, options in (
+        ("add", "float32", {"mode": "atomic"}),
+        ("maximum", "float16", {}),
+        ("add", "complex64", {"mode": "atomic"}),
+        ("subtract", "float32", {}),
+        ("multiply", "int8", {}),
+    ):
+        for shape, part in (((9,), 9), ((9, 3), (9, 3)), ((9, 3), 3)):
+            for _ in range(3):
+                start, index = _plain(rng, dtype, shape), rng.integers(-9, 9, 9)
+                values = np.round(_plain(rng, dtype, (9,) if part == 9 else (9, 3) if part != 3 else (3,)))
+                host, ours = (ta.asarray(start, device=place, copy=True) for place in ("cpu", device))
+                getattr(ta, name).at(host, index, ta.asarray(values, dtype=dtype, device="cpu"))
+                there = ta.asarray(index, device=device)
+                getattr(ta, name).at(ours, there, ta.asarray(values, dtype=dtype, device=device), **options)
+                found, exact = (ta.to_numpy(x).astype(np.complex128) for x in (ours, host))
+                np.testing.assert_allclose(found, exact, rtol=1e-6)
+            wrong = ta.asarray(np.where(np.arange(9) == 4, 9, index), device=device)
+            for _ in range(2):
+                with pytest.raises(ta.IndexingError, match="for axis 0 of the selected view, got 9"):
+                    getattr(ta, name).at(ours, wrong, ta.asarray(values, dtype=dtype, device=device), **options)
+            assert bits(ta.to_numpy(ours).astype(np.complex128)) == bits(found), "nothing is written"
+    places = ta.asarray([0, 5, 0], device=device)
+    for name in ("maximum", "copysign"):
+        x = ta.zeros(3, device=device)
+        for _ in range(2):
+            with pytest.raises(ta.IndexingError, match="got 5"):
+                getattr(ta, name).at(x, places, 1.0)
+            ta.set_index_check("clip")
+            try:
+                getattr(ta, name).at(x, places, 1.0)
+            finally:
+                ta.set_index_check("raise")
+    x, places = ta.zeros(3, dtype="int32", device=device), ta.asarray([0, 2, 0], device=device)
+    for _ in range(2):
+        ta.floor_divide.at(x, places, -2)
+        x[...] = 7
+        ta.floor_divide.at(x, places, -2)
+        assert x.tolist() == [2, 7, -4]
+        with ta.semantics("triton"):
+            x[...] = 7
+            ta.floor_divide.at(x, places, -2)
+            assert x.tolist() == [1, 7, -3]
+        unsigned = ta.asarray([9, 2**32 - 1, 5], dtype="uint32", device=device)
+        x[...] = 7
+        ta.maximum.at(x, places, 8)
+        ta.maximum.at(x, places, unsigned)  # compared as int64, in their order
+        assert x.tolist() == [9, 7, -1]
+        ta.add.at(x, places, unsigned)
+        assert x.tolist() == [23, 7, -2]
+        with ta.semantics("torch"), pytest.raises(ta.PromotionError):
+            ta.add.at(x, places, unsigned)
+        with pytest.raises(ta.DTypeError):
+            ta.maximum.at(x, places, 1.5)
+        with pytest.raises(ta.ScalarOverflowError, match="int32"):
+            ta.multiply.at(x, places, 2**40)
+        with pytest.raises(ta.DTypeError):
+            ta.multiply.at(x, places, 1.5)
+
+
 def check_many_at_few(device: Any) -> None:
     """Many more indices than elements of a target of one axis: the host's bits, whose order is that of the indices."""
     from tilearray.functions.indexing import fold
 
     least, fold.LEAST_PLACES = fold.LEAST_PLACES, 1
+    fold._FOLDS.clear()
     try:
         _compare_many_at_few(device)
     finally:
         fold.LEAST_PLACES = least
+        fold._FOLDS.clear()
 
 
 def _compare_many_at_few(device: Any) -> None:

@@ -16,19 +16,20 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
-from tilearray.engine.execute import run_fixed
+from tilearray.engine.execute import FixedCall, run_fixed
 from tilearray.engine.expression import Expression
 from tilearray.engine.operation import FixedOperation
-from tilearray.engine.signature import ArrayBase
+from tilearray.engine.signature import ArrayBase, signature_of
 from tilearray.engine.splice import Splicer
-from tilearray.functions.indexing.gather import gather_selected, placed_at
+from tilearray.functions.indexing.gather import alone, distances, gather_selected, placed_at, walked
 from tilearray.functions.indexing.keys import Selection, select
-from tilearray.functions.manipulation import broadcast_to, moveaxis, reshape
+from tilearray.functions.manipulation import broadcast_to, reshape
 from tilearray.functions.ordering import dense, order_of_rows, words_in_order
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.strides import dense_strides
 from tilearray.ops.op import Op
 from tilearray.promotion.scalars import classify
+from tilearray.promotion.semantics import Semantics
 
 _INT64 = dtypes.int64
 LEAST_PLACES = 1 << 12
@@ -56,31 +57,99 @@ def fold(op: Op, x: Any, key: Any, values: Any, *, inside: bool = False) -> None
     """
     selection = select(x, key)
     selection = selection._replace(inside=True) if inside else selection
-    shape, view = selection.result_shape, selection.view
-    if isinstance(values, ArrayBase):
-        values = broadcast_to(values, shape)
-    if len(view.shape) == 1 and _finds_runs(prod(shape), view.size):
-        _fold_words(op, selection, values, inside)
-        return
-    places = placed_at(selection, view.strides)
-    count, is_alone = places.size, len(selection.axes) == len(view.shape)
-    at_once = LONG_RUNS if is_alone and count >= LONG_RUNS * prod(view.shape) else SHORT_RUNS
-    operation = _folding(op, x.dtype, _kind_of(values), at_once)
-    if 0 in shape:
-        return
-    rest = [axis for axis in range(len(view.shape)) if axis not in selection.axes]
-    common = (count, *[view.shape[axis] for axis in rest])
-    order = _stable_order(selection, count)
-    operands: list[Any] = [_over(_taken(reshape(places, -1), order), common)]
-    origin = Layout(common, (0, *[view.strides[axis] for axis in rest]))
-    operands.append(view._view(origin))
-    if isinstance(values, ArrayBase):
-        indexed = tuple(range(selection.place, selection.place + len(selection.shape)))
-        lines = reshape(moveaxis(values, indexed, tuple(range(len(indexed)))), common)
-        operands.append(_taken(lines, order))
-    elif values is not None:
-        operands.append(values)
-    run_fixed(operation, operands, operands[1])
+    view, axes, indices, _, place, _ = selection
+    given = values._signature if isinstance(values, ArrayBase) else _kind_of(values)
+    signatures = [index._signature for index in indices]
+    rules = STATE.get().semantics
+    asked = (op, rules.key, view._signature, axes, place, selection.inside, given, *signatures)
+    known = _FOLDS.get(asked) or _FOLDS.put(asked, _Fold(op, rules, selection, values))
+    if known.finds_runs:
+        _fold_words(op, rules, selection, values, inside)
+    else:
+        known.run(view, indices, values)
+
+
+class _Fold:
+    """All parts of a fold that follow from the op, the semantics, and the signatures of view, indices and values.
+
+    Attributes
+    ----------
+    finds_runs : bool
+        Whether elements of the target find their runs; no other part is known then.
+    places : Indices
+        The indices in the loop over their common shape, for the places of elements.
+    ranks : Indices or None
+        The same for the positions by which places are sorted, from 0 on; None if these are the places.
+    row, line : Signature
+        Places in one row, and in one axis.
+    bits : int
+        How many bits positions have.
+    origin, along : Signature
+        The target and sorted places in the loop, in which they repeat.
+    values : Signature or None
+        Values in the loop, or with the axes of the indices first if that takes a copy; None for a number and for none.
+    common : tuple of int
+        The shape of the loop.
+    fold : FixedCall
+        Takes places, the target, and values.
+    """
+
+    __slots__ = ("along", "bits", "common", "finds_runs", "fold", "line", "origin", "places", "ranks", "row", "values")
+
+    def __init__(self, op: Op, rules: Semantics, selection: Selection, values: Any) -> None:
+        view, shape, axes = selection.view, selection.result_shape, selection.axes
+        layout, device = view._signature.layout, view.device
+        sizes, count = tuple([layout.shape[axis] for axis in axes]), prod(selection.shape)
+        moved = None
+        if isinstance(values, ArrayBase):
+            indexed = tuple(range(selection.place, selection.place + len(selection.shape)))
+            moved = broadcast_to(values, shape)._signature.layout.moveaxis(indexed, tuple(range(len(indexed))))
+        self.finds_runs = layout.ndim == 1 and _finds_runs(prod(shape), layout.size)
+        if self.finds_runs:
+            return
+        rest = [axis for axis in range(layout.ndim) if axis not in axes]
+        self.common = (count, *[layout.shape[axis] for axis in rest])
+        self.places = alone(selection)
+        at_once = LONG_RUNS if not rest and count >= LONG_RUNS * layout.size else SHORT_RUNS
+        self.fold = FixedCall(_folding(op, rules, view.dtype, _kind_of(values), at_once))
+        self.ranks = None
+        if dense_strides(sizes) != tuple([layout.strides[axis] for axis in axes]):
+            steps = dict(zip(axes, dense_strides(sizes), strict=True))
+            inside = selection._replace(inside=True)
+            self.ranks = alone(inside, tuple([steps.get(axis, 0) for axis in range(layout.ndim)]))
+        self.bits = (prod(sizes) - 1).bit_length()
+        self.row, self.line = (signature_of(Layout.of(shape), _INT64, device) for shape in ((1, count), (count,)))
+        self.along = walked(self.line, self.common, (1, *(0,) * len(rest)))
+        self.origin = walked(view._signature, self.common, (0, *[layout.strides[axis] for axis in rest]))
+        self.values = None
+        if moved is not None:
+            lines = moved.reshape(self.common) or moved
+            self.values = walked(values._signature, lines.shape, lines.strides)
+
+    def run(self, view: Any, indices: tuple[Any, ...], values: Any) -> None:
+        """Fold values, or a number, into the elements of a view at indices, all of known signatures."""
+        make, parts, stream = view._make, self.places, STATE.get().stream
+        places = distances(parts, indices, parts.mode, stream)
+        if 0 in self.common:
+            return
+        order = None
+        if self.common[0] > 1:
+            ranks = places if self.ranks is None else distances(self.ranks, indices, self.ranks.mode, stream)
+            order = order_of_rows(make(ranks._buffer, 0, self.row), bits=self.bits)
+            order = make(order._buffer, order._offset, self.line)
+        places = _taken(make(places._buffer, 0, self.line), order)
+        target = make(view._buffer, view._offset, self.origin)
+        operands = [make(places._buffer, 0, self.along), target]
+        if self.values is not None:
+            lines = make(values._buffer, values._offset, self.values)
+            lines = lines if lines.shape == self.common else reshape(lines, self.common)
+            operands.append(_taken(lines, order))
+        elif values is not None:
+            operands.append(values)
+        self.fold.run(operands, target)
+
+
+_FOLDS: TwoGenerations[_Fold] = TwoGenerations(512)
 
 
 def _finds_runs(count: int, size: int) -> bool:
@@ -88,7 +157,7 @@ def _finds_runs(count: int, size: int) -> bool:
     return size >= LEAST_PLACES and LONG_RUNS * size <= count < MOST_WORDS
 
 
-def _fold_words(op: Op, selection: Selection, values: Any, inside: bool) -> None:
+def _fold_words(op: Op, rules: Semantics, selection: Selection, values: Any, inside: bool) -> None:
     """Apply an op at the indices of a selection to a view of one axis that is much shorter."""
     view, (index,) = selection.view, selection.indices
     places = index if inside and index.dtype == _INT64 else placed_at(selection, (1,))
@@ -96,10 +165,10 @@ def _fold_words(op: Op, selection: Selection, values: Any, inside: bool) -> None
     everywhere = Layout(view.shape, (0,))
     operands = [view, words._view(everywhere), words.size]
     if isinstance(values, ArrayBase):
-        operands.append(dense(reshape(values, -1))._view(everywhere))
+        operands.append(dense(reshape(broadcast_to(values, selection.shape), -1))._view(everywhere))
     elif values is not None:
         operands.append(values)
-    run_fixed(_folding_words(op, view.dtype, _kind_of(values)), operands, view)
+    run_fixed(_folding_words(op, rules, view.dtype, _kind_of(values)), operands, view)
 
 
 def _kind_of(values: Any) -> Any:
@@ -112,34 +181,30 @@ def _taken(x: Any, order: Any) -> Any:
     return x if order is None else gather_selected(Selection(x, (0,), (order,), order.shape, 0, True))
 
 
-def _over(places: Any, shape: tuple[int, ...]) -> Any:
-    """Places with the axes of a loop, along which they repeat."""
-    return places._view(Layout(shape, (1, *(0,) * (len(shape) - 1))))
+_FOLDING: TwoGenerations[FixedOperation] = TwoGenerations(512)
 
 
-_FOLDS: TwoGenerations[FixedOperation] = TwoGenerations(512)
-
-
-def _folding(op: Op, dtype: np.dtype, value: Any, at_once: int = SHORT_RUNS) -> FixedOperation:
+def _folding(op: Op, rules: Semantics, dtype: np.dtype, value: Any, at_once: int = SHORT_RUNS) -> FixedOperation:
     """Return the operation that folds values of a dtype, or numbers of a class, by an op into elements of a dtype."""
-    return _found(op, dtype, value, at_once, lambda step: _graph(step, dtype, value, at_once))
+    return _found(op, rules, dtype, value, at_once, lambda step: _graph(step, dtype, value, at_once))
 
 
-def _folding_words(op: Op, dtype: np.dtype, value: Any) -> FixedOperation:
+def _folding_words(op: Op, rules: Semantics, dtype: np.dtype, value: Any) -> FixedOperation:
     """Return the operation that does the same by sorted words: the target, the words, how many, and values."""
-    return _found(op, dtype, value, "words", lambda step: _graph_of_words(step, dtype, value))
+    return _found(op, rules, dtype, value, "words", lambda step: _graph_of_words(step, dtype, value))
 
 
-def _found(op: Op, dtype: np.dtype, value: Any, how: Any, graph: Callable[[Expression], Expression]) -> FixedOperation:
+def _found(
+    op: Op, rules: Semantics, dtype: np.dtype, value: Any, how: Any, graph: Callable[[Expression], Expression]
+) -> FixedOperation:
     """Return the operation of a graph that is made of the op's expression, at most once."""
-    semantics = STATE.get().semantics
-    key = (op, semantics.key, dtype, value, how)
-    found = _FOLDS.get(key)
+    key = (op, rules.key, dtype, value, how)
+    found = _FOLDING.get(key)
     if found is None:
         types = (dtype,) if value is None else (dtype, value)
-        op.typing(semantics, types)
-        made = graph(op.expression(semantics, types, dtype))
-        found = _FOLDS.put(key, FixedOperation(f"{op.name}.at", made))
+        op.typing(rules, types)
+        made = graph(op.expression(rules, types, dtype))
+        found = _FOLDING.put(key, FixedOperation(f"{op.name}.at", made))
     return found
 
 
@@ -169,15 +234,3 @@ def _graph_of_words(step: Expression, dtype: np.dtype, value: Any) -> Expression
             arguments.append(splicer.number("values", given))
     result = splicer.splice(step, arguments)
     return splicer.build([splicer.node("fold_words", held, result, position, words, size, LONG_RUNS)], [dtype])
-
-
-def _stable_order(selection: Selection, count: int) -> Any:
-    """The indices that sort the places of a selection, equal ones in their order; None if there is only one index."""
-    if count == 1:
-        return None
-    sizes = tuple([selection.view.shape[axis] for axis in selection.axes])
-    strides = [0] * len(selection.view.shape)
-    for axis, stride in zip(selection.axes, dense_strides(sizes), strict=True):
-        strides[axis] = stride
-    places = placed_at(selection._replace(inside=True), tuple(strides))
-    return reshape(order_of_rows(reshape(places, (1, count)), bits=(prod(sizes) - 1).bit_length()), -1)
