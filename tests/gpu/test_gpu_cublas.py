@@ -30,8 +30,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     planned = Products.kernel
 
-    def kernel(self: Products, dtype: Any, loop: Any) -> LibraryProduct:
-        product = planned(self, dtype, loop)
+    def kernel(self: Products, dtype: Any, loop: Any, aligned: tuple[bool, bool]) -> LibraryProduct:
+        product = planned(self, dtype, loop, aligned)
         found.append(product.text)
         return product
 
@@ -111,6 +111,28 @@ def test_products_are_within_the_bound_of_a_sum(calls, dtype):
 
 def test_kernels_multiply_without_the_library(without_library):
     check_products("cuda:0", 3, 40, 60)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_padded_copies(calls, dtype):
+    """Of large products whose rows are not aligned, also in a graph; NaN stays in its row and column."""
+    rng = np.random.default_rng(6)
+    left, x = drawn(rng, (2047, 2051), dtype)
+    right, y = drawn(rng, (2051, 2045), dtype)
+    near(x @ y, left, right, dtype)
+    near(y.T @ x.T, right.T, left.T, dtype)
+    near(x[:, 1:2049] @ y[1:2049], left[:, 1:2049], right[1:2049], dtype)
+    assert sum("padded copies" in text for text in calls) == 3
+    wanted = ta.to_numpy(ta.astype(x @ y, "float64"))
+    with ta.cuda.graph() as g:
+        z = x @ y
+    x[5, 7], y[9, 11] = float("nan"), float("inf")
+    g.replay()
+    found = ta.to_numpy(ta.astype(z, "float64"))
+    assert np.isnan(found[5]).all()
+    assert not np.isfinite(found[:, 11]).any()
+    others = np.ix_(np.arange(2047) != 5, np.arange(2045) != 11)
+    np.testing.assert_array_equal(found[others], wanted[others])
 
 
 def test_special_values():

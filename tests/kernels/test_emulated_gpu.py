@@ -43,6 +43,7 @@ def test_indexing_is_numpys(process, name):
         "_puts",
         "_misaligned",
         "_turned",
+        "_padded",
         "_over_rows",
         "_powers",
         "_tiles",
@@ -514,6 +515,35 @@ def _over_rows() -> None:
             into -= ours[1][:, ::-1]
             assert ta.to_numpy(into).tobytes() == (target + x[:1] - y[:, ::-1]).tobytes(), (dtype, columns)
             assert ta.to_numpy(whole[:5]).tolist() + ta.to_numpy(whole[-4:]).tolist() == [1] * 9
+
+
+def _padded() -> None:
+    """Copies before and after a product of a library: of rows at any address, transposed, and of parts of rows."""
+    from support.fake_cublas import FakeProducts
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+    from tilearray.engine.caches import PLANS
+    from tilearray_cuda.libraries import cublas
+
+    device, rng = emulated_device(), np.random.default_rng(5)
+    left, right = (rng.integers(-1, 2, shape).astype("float32") for shape in ((70, 269), (269, 141)))
+    x, y = (ta.asarray(each, device=device).astype("float16") for each in (left, right))
+    products = FakeProducts(device.backend)
+    PLANS.clear()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(device.backend, "products", products)
+        for name in ("LAUNCH", "BYTE"):
+            patched.setattr(cublas, name, 0)
+        for ours, wanted in (
+            (x @ y, left @ right),
+            (y.T @ x.T, right.T @ left.T),
+            (x[:, 1:] @ y[1:], left[:, 1:] @ right[1:]),
+            (x[3:, 5:].T @ x[3:], left[3:, 5:].T @ left[3:]),
+        ):
+            assert ta.to_numpy(ours).astype("float32").tolist() == wanted.tolist()
+    assert (products.library.calls, min(products.library.alignments) >= 16) == (["gemm_ex"] * 4, True)
+    PLANS.clear()
 
 
 def _turned() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from typing import Any
 
 import ml_dtypes
@@ -10,6 +11,7 @@ import numpy as np
 
 from support.elsewhere import Elsewhere
 from tilearray.engine.call import _call
+from tilearray.engine.devices import CPU
 from tilearray_cuda.libraries import cublas, cublaslt, numbers
 from tilearray_host.memory import Buffer
 
@@ -47,10 +49,14 @@ class FakeCublas:
     ----------
     calls : list of str
         The functions that were called.
+    alignments : list of int
+        For each product of matrices, the largest power of two up to 128 that divides all bytes which decide on fast
+        kernels: addresses, leading dimensions and the sizes along dense axes.
     """
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+        self.alignments: list[int] = []
 
     def gemm_ex(self, handle, opa, opb, m, n, k, alpha, a, atype, lda, b, btype, ldb, beta, c, ctype, ldc, *how):
         self.calls.append("gemm_ex")
@@ -76,10 +82,14 @@ class FakeCublas:
         assert compute == (numbers.DOUBLE if ctype in (1, 5) else numbers.SINGLE)
         assert algorithm == -1
         assert (_number(alpha, compute), _number(beta, compute)) == (1, 0)
+        itemsize = np.dtype(_DTYPES[atype]).itemsize
+        elements = lda, ldb, ldc, k if opa else m, n if opb else k, m
+        self.alignments.append(math.gcd(128, a, b, c, *[itemsize * each for each in elements]))
         wide = np.result_type({2: "f", 14: "f"}.get(atype, _DTYPES[atype]))
         x, y = _matrix(a, atype, opa, m, k, lda), _matrix(b, btype, opb, k, n, ldb)
         out = _view(c, _DTYPES[ctype], (m, n), (1, ldc))
-        out[...] = (x.astype(wide) @ y.astype(wide)).astype(out.dtype)
+        with np.errstate(invalid="ignore"):
+            out[...] = (x.astype(wide) @ y.astype(wide)).astype(out.dtype)
 
     def _gemv(self, letter, trans, m, n, alpha, a, lda, x, incx, beta, y, incy):
         self.calls.append(f"{letter}gemv")
@@ -122,8 +132,8 @@ class FakeProducts(cublas.Products):
         """What `Handles.run` does."""
         function(0, *addresses)
 
-    def kernel(self, dtype: Any, loop: Any) -> cublas.LibraryProduct:
-        return cublas.LibraryProduct(self._device, self, self.library, dtype, loop)
+    def kernel(self, dtype: Any, loop: Any, aligned: tuple[bool, bool]) -> cublas.LibraryProduct:
+        return cublas.LibraryProduct(self._device, self, self.library, dtype, loop, aligned)
 
 
 class Streamed(Buffer):
@@ -142,7 +152,8 @@ class FakeGpu(Elsewhere):
         self.call_writer = self
 
     def allocate(self, nbytes: int, stream: Any = None) -> Streamed:
-        return Streamed(np.empty(nbytes, np.uint8), False)
+        """New memory holds NaN of each dtype, so that whoever reads it shows."""
+        return Streamed(np.full(nbytes, 255, np.uint8), False)
 
     def from_numpy(self, array: np.ndarray, *, copy: bool, stream: Any = None) -> tuple[Streamed, int]:
         buffer, offset = super().from_numpy(array, copy=copy)
@@ -150,6 +161,9 @@ class FakeGpu(Elsewhere):
 
     def join(self, *use: Any) -> None:
         """There is one stream."""
+
+    def bind(self, kernel: Any, loop: Any) -> Any:
+        return kernel.bind(loop) if isinstance(kernel, cublas.LibraryProduct) else CPU.backend.bind(kernel, loop)
 
     def bind_call(self, kernel: Any, loop: Any, rule: Any, signature: Any, gaps: Any) -> Any:
         if isinstance(kernel, cublas.LibraryProduct):

@@ -211,9 +211,48 @@ class Products(Protocol):
         """Whether a kernel takes less time for the product of two matrices with so many multiplications."""
         ...
 
-    def kernel(self, dtype: np.dtype, loop: Loop, /) -> Kernel:
-        """Return what multiplies arrays of a dtype over the loop of a product; all operands are `readable`."""
+    def kernel(self, dtype: np.dtype, loop: Loop, aligned: tuple[bool, bool], /) -> ProductKernel:
+        """Return what multiplies arrays of a dtype over the loop of a product; all operands are `readable`.
+
+        `aligned` says which of both arrays begin at a multiple of 16 bytes.
+        """
         ...
+
+
+class ProductKernel(Protocol):
+    """A product by a library, for the loop of its operands."""
+
+    @property
+    def padding(self) -> Padding | None:
+        """The copies between which it runs; None if it takes and writes all memory as it lies."""
+        ...
+
+
+class Padding(Protocol):
+    """Memory in which a library multiplies faster than where the operands lie."""
+
+    @property
+    def size(self) -> int:
+        """The elements of the memory that the product writes."""
+        ...
+
+    @property
+    def copies(self) -> tuple[PaddedCopy | None, PaddedCopy | None, PaddedCopy | None]:
+        """Those of the result, which is copied from the memory that is written, and of both operands."""
+        ...
+
+
+class PaddedCopy(Protocol):
+    """A matrix in memory of `size` elements of its own, with its strides where it lies, and there (`padded`)."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    @property
+    def strides(self) -> tuple[int, int]: ...
+    @property
+    def padded(self) -> tuple[int, int]: ...
+    @property
+    def size(self) -> int: ...
 
 
 class ScaledProducts(Protocol):

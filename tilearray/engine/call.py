@@ -141,6 +141,66 @@ def _staged_call_of_one(
     return call
 
 
+class PaddedOperand(NamedTuple):
+    """A copy of an operand, for one call.
+
+    Attributes
+    ----------
+    launch : Launch
+    nbytes : int
+        The bytes of the memory that it writes.
+    """
+
+    launch: Launch
+    nbytes: int
+
+
+def padded_call(
+    backend: Backend,
+    signature: Signature,
+    product: Launch,
+    operands: Sequence[PaddedOperand | None],
+    nbytes: int,
+    stored: Launch | None,
+) -> Call:
+    """Return the call of a product of copies of its operands.
+
+    Parameters
+    ----------
+    backend
+    signature : Signature
+        The signature of the new result.
+    product : Launch
+    operands : sequence of PaddedOperand or None
+        The copy of each operand, or None for one that is taken as it lies.
+    nbytes : int
+        The bytes of the memory that the product writes.
+    stored : Launch or None
+        Copies the product to the result; None if that memory is the result's.
+    """
+    allocate = backend.allocate
+
+    def place(stream: Any, x: Any, copy: PaddedOperand | None) -> tuple[Any, int]:
+        if copy is None:
+            return x._buffer, x._offset
+        memory = allocate(copy.nbytes, stream)
+        copy.launch(stream, memory, 0, x._buffer, x._offset)
+        return memory, 0
+
+    def call(stream: Any, *given: Any) -> Any:
+        places = [part for x, copy in zip(given, operands, strict=True) for part in place(stream, x, copy)]
+        written = allocate(nbytes, stream)
+        product(stream, written, 0, *places)
+        if stored is None:
+            return given[0].__class__._make(written, 0, signature)
+        places.clear()  # so that the result may have the memory of the copies
+        out = empty_array(given[0].__class__, signature, stream)
+        stored(stream, out._buffer, 0, written, 0)
+        return out
+
+    return call
+
+
 def selecting_call(device: Device, stages: tuple[Stage, ...], names: Sequence[np.dtype]) -> Call:
     """Return the call of a selection: it counts, waits for the number of elements, and stores as many.
 

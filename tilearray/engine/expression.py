@@ -89,6 +89,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -216,3 +217,10 @@ class ExpressionBuilder:
             places,
             combines=combines,
         )
+
+
+@lru_cache(64)
+def copying(dtype: np.dtype) -> Expression:
+    """Return the expression that copies elements of a dtype."""
+    builder = ExpressionBuilder()
+    return builder.build([builder.array(dtype)], [dtype])

@@ -7,7 +7,7 @@ every loop of its loop class, so a new shape costs planning, not compilation::
     dtypes, scalars -> result_type -> expression ──────────────────────────────────┴-> kernel -> bound to the loop
 
 A plan is a list of launches, nearly always one. A reduction in segments has two, with scratch memory between them
-(`tilearray.engine.stages`).
+(`tilearray.engine.stages`). A product through a library may have copies before and after it.
 
 A `Recipe` keeps the result of the lower line for all operands of the same traits. It also keeps the kernel of each
 layout pattern that it has planned. Most new shapes have a known pattern, and reuse its kernel without full planning.
@@ -23,17 +23,28 @@ from typing import Any, cast
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.engine.backend import AnyLoop, Call, Kernel, LaunchList, Products
+from tilearray.engine.backend import AnyLoop, Call, Kernel, Launch, LaunchList, Padding, Products
 from tilearray.engine.caches import KERNELS, RECIPES
-from tilearray.engine.call import BindNew, Careful, Stage, bind_new, call_of, rule_of, selecting_call, staged_call
+from tilearray.engine.call import (
+    BindNew,
+    Careful,
+    PaddedOperand,
+    Stage,
+    bind_new,
+    call_of,
+    padded_call,
+    rule_of,
+    selecting_call,
+    staged_call,
+)
 from tilearray.engine.devices import Device, common_device
-from tilearray.engine.expression import Expression
+from tilearray.engine.expression import Expression, copying
 from tilearray.engine.operation import OperandType, Operation, TypedScalar, expression_of
 from tilearray.engine.signature import Signature, Traits, interned, signature_of, traits_of
 from tilearray.engine.stages import reductions_of, split_scan, split_selection
 from tilearray.geometry.fast_path import pattern_of
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.loop import LayoutCase, Loop, flat_loop
+from tilearray.geometry.loop import Ints, LayoutCase, Loop, flat_loop, make_loop
 from tilearray.geometry.reduction import make_reduction
 from tilearray.geometry.result import geometry_of, row_result_layout
 from tilearray.geometry.scan import ScanLoop, make_scan
@@ -228,13 +239,39 @@ class ReductionRecipe(Recipe):
         strides = [broadcast_strides(each.shape, each.strides, (*stacks, *each.shape[-2:])) for each in (x1, x2)]
         loop = make_product(stacks, (x1.shape[-2], x2.shape[-1], x1.shape[-1]), [layout.strides, *strides])
         signature = signature_of(Layout.of((*stacks, *shape)), self.result.dtype, self.device)
-        products = library_of(_arrays(keys), self.result.dtype)
-        if products is not None:
-            kernel = products.kernel(self.result.dtype, loop)
+        arrays = _arrays(keys)
+        products = library_of(arrays, self.result.dtype)
+        if products is None:
+            kernel = _stage(self.expression, loop, arrays, self.device, ()).kernel
         else:
-            kernel = _stage(self.expression, loop, _arrays(keys), self.device, ()).kernel
+            kernel = products.kernel(self.result.dtype, loop, (arrays[0].aligned, arrays[1].aligned))
+            if kernel.padding is not None:
+                call = self._padded(kernel, kernel.padding, loop, arrays, signature)
+                return Plan(self.operation, self.expression, loop, signature, kernel, call)
         call = call_of(self.rule, loop, kernel, keys, signature, new=True)
         return Plan(self.operation, self.expression, loop, signature, kernel, call)
+
+    def _padded(
+        self, kernel: Kernel, padding: Padding, loop: Loop, arrays: Sequence[Signature], signature: Signature
+    ) -> Call:
+        """Return the call of a product of a library, with copies of what does not lie as its fast kernels need it."""
+        backend, itemsize = self.device.backend, signature.itemsize
+        product = backend.bind(kernel, loop)
+        out, *given = padding.copies
+        operands = [
+            None
+            if copy is None
+            else PaddedOperand(self._moving(copy.shape, (copy.padded, copy.strides), array), copy.size * itemsize)
+            for copy, array in zip(given, arrays, strict=True)
+        ]
+        stored = None if out is None else self._moving(out.shape, (out.strides, out.padded), signature)
+        return padded_call(backend, signature, product, operands, padding.size * itemsize, stored)
+
+    def _moving(self, shape: Ints, strides: Sequence[Ints], read: Signature) -> Launch:
+        """Return a launch that copies a matrix between new memory and that of an array."""
+        loop = make_loop(shape, strides)
+        kernel = kernel_of(copying(read.dtype), loop, (True, read.aligned), self.device)
+        return self.device.backend.bind(kernel, loop)
 
     def _empty(self, signature: Signature) -> Call:
         return call_of(self.rule, flat_loop(0, 1), None, (), signature, new=True)

@@ -1,9 +1,10 @@
 """Matrix products and tensor products on a device that runs them as kernels, or through a library of its own.
 
 If the device has a library for the dtype, and it reads the operands as they lie, a product is one call of it. Operands
-are copied for it if the product is large, or complex. All else are kernels: a product of matrices is one launch, of
-complex matrices one for each product of parts; with vectors it is a reduction of products of broadcast views. Tensor
-products are matrix products of transposed views.
+are copied for it if the product is large, or complex. A library may also ask for aligned copies of operands that it
+reads; the plan of the product makes them. All else are kernels: a product of matrices is one launch, of complex
+matrices one for each product of parts; with vectors it is a reduction of products of broadcast views. Tensor products
+are matrix products of transposed views.
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ computed transposed: ``C.T = B.T @ A.T``. A result with one row is computed tran
 Stacks are a stride for each operand, which is 0 for one that is broadcast. If all matrices of a stack have one partner,
 they are one tall or wide matrix. Stacks of several axes are one call for each index of all axes but the longest.
 
+`padded` finds the copies with which one product has only sizes, leading dimensions and addresses of whole vectors.
+
 >>> product = product_of((), (30, 50, 8), (50, 1), (8, 1), (50, 1))
 >>> product.sizes, product.pitches, product.transposed, product.swapped
 ((50, 30, 8), (50, 8, 50), (False, False), True)
@@ -61,6 +63,39 @@ class Product(NamedTuple):
     def vector_step(self) -> int:
         """The elements from one element of the vector `b` to the next."""
         return self.pitches[1] if self.transposed[1] else 1
+
+
+class Copy(NamedTuple):
+    """A matrix of a product in memory of its own.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    strides, padded : tuple of int
+        The strides of the matrix where it lies, and in memory of its own.
+    size : int
+        The elements of that memory.
+    """
+
+    shape: tuple[int, int]
+    strides: tuple[int, int]
+    padded: tuple[int, int]
+    size: int
+
+
+class Padding(NamedTuple):
+    """What a padded product needs.
+
+    Attributes
+    ----------
+    size : int
+        The elements of the memory to which the product is written.
+    copies : tuple of Copy or None
+        Of the result, which is copied from there, and of both operands, which are copied before; None without a copy.
+    """
+
+    size: int
+    copies: tuple[Copy | None, Copy | None, Copy | None]
 
 
 def stored(shape: tuple[int, int], strides: tuple[int, int]) -> tuple[bool, int] | None:
@@ -162,3 +197,60 @@ def product_of(stacks: Sequence[Axis], sizes: tuple[int, int, int], c: Ints, a: 
         (steps[0], steps[1], step),
         tuple([(c, a, b) for c, a, b in offsets]),
     )
+
+
+def padded(product: Product, aligned: tuple[bool, bool], unit: int, pitch: int) -> tuple[Product, Padding]:
+    """Return a product of one matrix by one matrix for which the library has its fast kernels, and its copies.
+
+    They demand multiples of a unit: the leading dimension of each matrix, its size along the axis that is dense, and
+    the address of each operand. An operand that does not meet this is copied. The rows of `c` are rounded up, and the
+    columns if `b` is dense along them, so its memory may be larger. The summed size stays: an operand that is dense
+    along it is copied transposed if it is no multiple. So no copy needs zeros. Memory that nobody writes has influence
+    only on rows and columns of `c` that the result does not have.
+
+    Parameters
+    ----------
+    product : Product
+    aligned : tuple of bool
+        Whether the addresses of both operands of the product are multiples of a unit.
+    unit, pitch : int
+        What sizes and leading dimensions must be multiples of, and what leading dimensions of copies are multiples of.
+
+    Examples
+    --------
+    Of 30x50 times 50x7 elements: both operands and the result have rows of odd lengths.
+
+    >>> product, padding = padded(product_of((), (30, 7, 50), (7, 1), (50, 1), (7, 1)), (True, True), 8, 64)
+    >>> product.sizes, product.pitches, product.transposed
+    ((8, 32, 50), (64, 64, 64), (False, True))
+    >>> padding.copies[1]
+    Copy(shape=(50, 30), strides=(1, 50), padded=(64, 1), size=3200)
+    """
+    (a_transposed, b_transposed), (rows, columns, depth), (lda, ldb, ldc) = product[:3]
+    a_aligned, b_aligned = reversed(aligned) if product.swapped else aligned
+    a_fits = a_aligned and not (lda % unit or rows % unit or (a_transposed and depth % unit))
+    b_fits = b_aligned and not (ldb % unit or (columns if b_transposed else depth) % unit)
+    c_fits = not (ldc % unit or rows % unit)
+    a_turned = a_transposed and (a_fits or not depth % unit)
+    b_turned = b_transposed or bool(depth % unit)
+    height = _up(rows, unit)
+    width = _up(columns, unit) if b_turned else columns
+    a = None if a_fits else _copy((rows, depth), (a_transposed, lda), (height, depth), a_turned, pitch)
+    b = None if b_fits else _copy((depth, columns), (b_transposed, ldb), (depth, width), b_turned, pitch)
+    c = None if c_fits else _copy((rows, columns), (False, ldc), (height, width), False, pitch)
+    pitches = (max(a.padded) if a else lda, max(b.padded) if b else ldb, max(c.padded) if c else ldc)
+    found = product._replace(transposed=(a_turned, b_turned), sizes=(height, width, depth), pitches=pitches)
+    return found, Padding(pitches[2] * width, (c, b, a) if product.swapped else (c, a, b))
+
+
+def _copy(shape: tuple[int, int], given: tuple[bool, int], room: tuple[int, int], turned: bool, pitch: int) -> Copy:
+    """Return the copy of a matrix that is given as `stored` reads it, in memory with room for a larger one."""
+    transposed, old = given
+    new = _up(room[1] if turned else room[0], pitch)
+    strides, padded = [(one, 1) if flag else (1, one) for flag, one in ((transposed, old), (turned, new))]
+    return Copy(shape, strides, padded, new * (room[0] if turned else room[1]))
+
+
+def _up(size: int, unit: int) -> int:
+    """Return the next multiple of a unit."""
+    return -(-size // unit) * unit
