@@ -223,22 +223,8 @@ class ProductKernel(Protocol):
     """A product by a library, for the loop of its operands."""
 
     @property
-    def padding(self) -> Padding | None:
-        """The copies between which it runs; None if it takes and writes all memory as it lies."""
-        ...
-
-
-class Padding(Protocol):
-    """Memory in which a library multiplies faster than where the operands lie."""
-
-    @property
-    def size(self) -> int:
-        """The elements of the memory that the product writes."""
-        ...
-
-    @property
     def copies(self) -> tuple[PaddedCopy | None, PaddedCopy | None, PaddedCopy | None]:
-        """Those of the result, which is copied from the memory that is written, and of both operands."""
+        """The memory that it needs instead of that of the result and of both operands; None if it takes that."""
         ...
 
 

@@ -141,28 +141,21 @@ def _staged_call_of_one(
     return call
 
 
-class PaddedOperand(NamedTuple):
-    """A copy of an operand, for one call.
+class Move(NamedTuple):
+    """A copy of an array, to memory of one call or from there.
 
     Attributes
     ----------
     launch : Launch
     nbytes : int
-        The bytes of the memory that it writes.
+        The bytes of that memory.
     """
 
     launch: Launch
     nbytes: int
 
 
-def padded_call(
-    backend: Backend,
-    signature: Signature,
-    product: Launch,
-    operands: Sequence[PaddedOperand | None],
-    nbytes: int,
-    stored: Launch | None,
-) -> Call:
+def padded_call(backend: Backend, signature: Signature, product: Launch, moves: Sequence[Move | None]) -> Call:
     """Return the call of a product of copies of its operands.
 
     Parameters
@@ -171,31 +164,30 @@ def padded_call(
     signature : Signature
         The signature of the new result.
     product : Launch
-    operands : sequence of PaddedOperand or None
-        The copy of each operand, or None for one that is taken as it lies.
-    nbytes : int
-        The bytes of the memory that the product writes.
-    stored : Launch or None
-        Copies the product to the result; None if that memory is the result's.
+    moves : sequence of Move or None
+        Of the result, which is copied from what the product writes, and of each operand; None without a copy.
     """
-    allocate = backend.allocate
+    allocate, (back, *there) = backend.allocate, moves
 
-    def place(stream: Any, x: Any, copy: PaddedOperand | None) -> tuple[Any, int]:
-        if copy is None:
+    def place(stream: Any, x: Any, move: Move | None) -> tuple[Any, int]:
+        if move is None:
             return x._buffer, x._offset
-        memory = allocate(copy.nbytes, stream)
-        copy.launch(stream, memory, 0, x._buffer, x._offset)
+        memory = allocate(move.nbytes, stream)
+        move.launch(stream, memory, 0, x._buffer, x._offset)
         return memory, 0
 
-    def call(stream: Any, *given: Any) -> Any:
-        places = [part for x, copy in zip(given, operands, strict=True) for part in place(stream, x, copy)]
-        written = allocate(nbytes, stream)
+    def call(stream: Any, *operands: Any) -> Any:
+        places = [part for x, move in zip(operands, there, strict=True) for part in place(stream, x, move)]
+        cls = operands[0].__class__
+        if back is None:
+            out = empty_array(cls, signature, stream)
+            product(stream, out._buffer, 0, *places)
+            return out
+        written = allocate(back.nbytes, stream)
         product(stream, written, 0, *places)
-        if stored is None:
-            return given[0].__class__._make(written, 0, signature)
         places.clear()  # so that the result may have the memory of the copies
-        out = empty_array(given[0].__class__, signature, stream)
-        stored(stream, out._buffer, 0, written, 0)
+        out = empty_array(cls, signature, stream)
+        back.launch(stream, out._buffer, 0, written, 0)
         return out
 
     return call

@@ -23,12 +23,12 @@ from typing import Any, cast
 import numpy as np
 
 from tilearray import dtypes
-from tilearray.engine.backend import AnyLoop, Call, Kernel, Launch, LaunchList, Padding, Products
+from tilearray.engine.backend import AnyLoop, Call, Kernel, LaunchList, ProductKernel, Products
 from tilearray.engine.caches import KERNELS, RECIPES
 from tilearray.engine.call import (
     BindNew,
     Careful,
-    PaddedOperand,
+    Move,
     Stage,
     bind_new,
     call_of,
@@ -44,7 +44,7 @@ from tilearray.engine.signature import Signature, Traits, interned, signature_of
 from tilearray.engine.stages import reductions_of, split_scan, split_selection
 from tilearray.geometry.fast_path import pattern_of
 from tilearray.geometry.layout import Layout
-from tilearray.geometry.loop import Ints, LayoutCase, Loop, flat_loop, make_loop
+from tilearray.geometry.loop import LayoutCase, Loop, flat_loop, make_loop
 from tilearray.geometry.reduction import make_reduction
 from tilearray.geometry.result import geometry_of, row_result_layout
 from tilearray.geometry.scan import ScanLoop, make_scan
@@ -245,33 +245,28 @@ class ReductionRecipe(Recipe):
             kernel = _stage(self.expression, loop, arrays, self.device, ()).kernel
         else:
             kernel = products.kernel(self.result.dtype, loop, (arrays[0].aligned, arrays[1].aligned))
-            if kernel.padding is not None:
-                call = self._padded(kernel, kernel.padding, loop, arrays, signature)
+            if any(kernel.copies):
+                call = self._padded(kernel, loop, [signature, *arrays])
                 return Plan(self.operation, self.expression, loop, signature, kernel, call)
         call = call_of(self.rule, loop, kernel, keys, signature, new=True)
         return Plan(self.operation, self.expression, loop, signature, kernel, call)
 
-    def _padded(
-        self, kernel: Kernel, padding: Padding, loop: Loop, arrays: Sequence[Signature], signature: Signature
-    ) -> Call:
-        """Return the call of a product of a library, with copies of what does not lie as its fast kernels need it."""
-        backend, itemsize = self.device.backend, signature.itemsize
-        product = backend.bind(kernel, loop)
-        out, *given = padding.copies
-        operands = [
-            None
-            if copy is None
-            else PaddedOperand(self._moving(copy.shape, (copy.padded, copy.strides), array), copy.size * itemsize)
-            for copy, array in zip(given, arrays, strict=True)
-        ]
-        stored = None if out is None else self._moving(out.shape, (out.strides, out.padded), signature)
-        return padded_call(backend, signature, product, operands, padding.size * itemsize, stored)
+    def _padded(self, kernel: ProductKernel, loop: Loop, arrays: Sequence[Signature]) -> Call:
+        """Return the call of a product of a library, between copies to and from memory where it is faster.
 
-    def _moving(self, shape: Ints, strides: Sequence[Ints], read: Signature) -> Launch:
-        """Return a launch that copies a matrix between new memory and that of an array."""
-        loop = make_loop(shape, strides)
-        kernel = kernel_of(copying(read.dtype), loop, (True, read.aligned), self.device)
-        return self.device.backend.bind(kernel, loop)
+        The arrays are the result and both operands.
+        """
+        backend = self.device.backend
+        moves: list[Move | None] = []
+        for place, (copy, array) in enumerate(zip(kernel.copies, arrays, strict=True)):
+            if copy is None:
+                moves.append(None)
+                continue
+            strides = (copy.padded, copy.strides) if place else (copy.strides, copy.padded)
+            moving = make_loop(copy.shape, strides)
+            moved = kernel_of(copying(array.dtype), moving, (True, array.aligned), self.device)
+            moves.append(Move(backend.bind(moved, moving), copy.size * array.itemsize))
+        return padded_call(backend, arrays[0], backend.bind(kernel, loop), moves)
 
     def _empty(self, signature: Signature) -> Call:
         return call_of(self.rule, flat_loop(0, 1), None, (), signature, new=True)

@@ -5,7 +5,7 @@ call, planned once for a loop: its arguments are fixed except for three addresse
 memory of this module. The order of the sums is the library's, and depends on the GPU and on the library's version.
 
 The library has fast kernels for 16-bit floats only where addresses, leading dimensions and dense sizes are multiples of
-16 bytes. Large products of other matrices are products of padded copies: see `padding_of`.
+16 bytes. Large products of other matrices are products of padded copies: see `padded`.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class LibraryProduct:
     Attributes
     ----------
     product : gemm.Product
-    padding : gemm.Padding or None
-        The copies between which it runs; None if it takes and writes all memory as it lies.
+    copies : gemm.Copies
+        The copies between which it runs.
     text : str
         The call, for people.
     """
@@ -111,15 +111,15 @@ class LibraryProduct:
         axes = [(*each, size) for *each, size in zip(c[:-3], a[:-3], b[:-3], stacks, strict=True)]
         sizes = rows, columns, depth
         product = gemm.product_of(axes, sizes, (c[-3], c[-2]), (a[-3], a[-1]), (b[-1], b[-2]))
-        self.product, self.padding = padding_of(product, dtype, aligned) or (product, None)
+        self.product, self.copies = padded(product, dtype, aligned)
         self._device = device
         self._run = handles.run
         name, self._call = _bound(library, NUMBERS[dtype.name], dtype.itemsize, self.product)
         self.text = f"cuBLAS: {name}, sizes {self.product.sizes}" + (
             f", {self.product.matrices} matrices" if self.product.matrices > 1 else ""
         )
-        if self.padding is not None:
-            named = zip(("the result", "x1", "x2"), self.padding.copies, strict=True)
+        if any(self.copies):
+            named = zip(("the result", "x1", "x2"), self.copies, strict=True)
             self.text += f", padded copies of {', '.join([name for name, copy in named if copy is not None])}"
 
     def bind(self, loop: Any) -> Callable[..., None]:
@@ -157,10 +157,8 @@ class LibraryProduct:
         return call
 
 
-def padding_of(
-    product: gemm.Product, dtype: Any, aligned: tuple[bool, bool]
-) -> tuple[gemm.Product, gemm.Padding] | None:
-    """Return a product of padded copies, if it is faster than one of the matrices as they lie.
+def padded(product: gemm.Product, dtype: Any, aligned: tuple[bool, bool]) -> tuple[gemm.Product, gemm.Copies]:
+    """Return a product with the copies of its matrices with which it is faster, if there are some.
 
     Stacks of matrices are multiplied as they lie, unless they are one matrix for the library.
 
@@ -168,16 +166,16 @@ def padding_of(
     product is done, and that of the result until it is stored, which takes the memory of the operands' copies if the
     allocator gives it. So the copies of 4095x4095 by 4095x4095 bfloat16 are 101 MB, as are operands and result.
     """
-    unit = UNITS.get(dtype.name)
+    unit, as_it_lies = UNITS.get(dtype.name), (product, (None, None, None))
     if unit is None or product.is_vector or product.matrices > 1 or len(product.offsets) > 1:
-        return None
-    found, padding = gemm.padded(product, aligned, unit, PITCH)
-    copied = [copy.shape for copy in padding.copies if copy is not None]
+        return as_it_lies
+    found, copies = gemm.padded(product, aligned, unit, PITCH)
+    copied = [copy.shape for copy in copies if copy is not None]
     rows, columns, depth = product.sizes
     nbytes = 2 * dtype.itemsize * sum([height * width for height, width in copied])
     if not copied or rows * columns * depth < LAUNCH * len(copied) + BYTE * nbytes:
-        return None
-    return found, padding
+        return as_it_lies
+    return found, copies
 
 
 def _bound(library: Any, numbers: Numbers, itemsize: int, product: gemm.Product) -> tuple[str, Callable[..., None]]:

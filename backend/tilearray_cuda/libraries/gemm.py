@@ -83,19 +83,8 @@ class Copy(NamedTuple):
     size: int
 
 
-class Padding(NamedTuple):
-    """What a padded product needs.
-
-    Attributes
-    ----------
-    size : int
-        The elements of the memory to which the product is written.
-    copies : tuple of Copy or None
-        Of the result, which is copied from there, and of both operands, which are copied before; None without a copy.
-    """
-
-    size: int
-    copies: tuple[Copy | None, Copy | None, Copy | None]
+Copies = tuple[Copy | None, Copy | None, Copy | None]
+"""The copies of the result, from which it is stored, and of both operands; None for what is used as it lies."""
 
 
 def stored(shape: tuple[int, int], strides: tuple[int, int]) -> tuple[bool, int] | None:
@@ -199,14 +188,14 @@ def product_of(stacks: Sequence[Axis], sizes: tuple[int, int, int], c: Ints, a: 
     )
 
 
-def padded(product: Product, aligned: tuple[bool, bool], unit: int, pitch: int) -> tuple[Product, Padding]:
+def padded(product: Product, aligned: tuple[bool, bool], unit: int, pitch: int) -> tuple[Product, Copies]:
     """Return a product of one matrix by one matrix for which the library has its fast kernels, and its copies.
 
     They demand multiples of a unit: the leading dimension of each matrix, its size along the axis that is dense, and
-    the address of each operand. An operand that does not meet this is copied. The rows of `c` are rounded up, and the
-    columns if `b` is dense along them, so its memory may be larger. The summed size stays: an operand that is dense
-    along it is copied transposed if it is no multiple. So no copy needs zeros. Memory that nobody writes has influence
-    only on rows and columns of `c` that the result does not have.
+    the address of each operand. A matrix that does not meet this is copied. The rows of `c` are rounded up, and the
+    columns if `b` is dense along them. The summed size stays: an operand that is dense along it is copied transposed if
+    it is no multiple. So no copy needs zeros. Memory that nobody writes has influence only on rows and columns of `c`
+    that the result does not have.
 
     Parameters
     ----------
@@ -220,27 +209,27 @@ def padded(product: Product, aligned: tuple[bool, bool], unit: int, pitch: int) 
     --------
     Of 30x50 times 50x7 elements: both operands and the result have rows of odd lengths.
 
-    >>> product, padding = padded(product_of((), (30, 7, 50), (7, 1), (50, 1), (7, 1)), (True, True), 8, 64)
+    >>> product, copies = padded(product_of((), (30, 7, 50), (7, 1), (50, 1), (7, 1)), (True, True), 8, 64)
     >>> product.sizes, product.pitches, product.transposed
     ((8, 32, 50), (64, 64, 64), (False, True))
-    >>> padding.copies[1]
+    >>> copies[1]
     Copy(shape=(50, 30), strides=(1, 50), padded=(64, 1), size=3200)
     """
     (a_transposed, b_transposed), (rows, columns, depth), (lda, ldb, ldc) = product[:3]
     a_aligned, b_aligned = reversed(aligned) if product.swapped else aligned
     a_fits = a_aligned and not (lda % unit or rows % unit or (a_transposed and depth % unit))
     b_fits = b_aligned and not (ldb % unit or (columns if b_transposed else depth) % unit)
-    c_fits = not (ldc % unit or rows % unit)
-    a_turned = a_transposed and (a_fits or not depth % unit)
-    b_turned = b_transposed or bool(depth % unit)
+    a_turned = a_transposed and not depth % unit
+    b_turned = bool(depth % unit) or (b_transposed and not columns % unit)
     height = _up(rows, unit)
     width = _up(columns, unit) if b_turned else columns
+    c_fits = not (ldc % unit or rows % unit) and width == columns
     a = None if a_fits else _copy((rows, depth), (a_transposed, lda), (height, depth), a_turned, pitch)
     b = None if b_fits else _copy((depth, columns), (b_transposed, ldb), (depth, width), b_turned, pitch)
     c = None if c_fits else _copy((rows, columns), (False, ldc), (height, width), False, pitch)
     pitches = (max(a.padded) if a else lda, max(b.padded) if b else ldb, max(c.padded) if c else ldc)
     found = product._replace(transposed=(a_turned, b_turned), sizes=(height, width, depth), pitches=pitches)
-    return found, Padding(pitches[2] * width, (c, b, a) if product.swapped else (c, a, b))
+    return found, (c, b, a) if product.swapped else (c, a, b)
 
 
 def _copy(shape: tuple[int, int], given: tuple[bool, int], room: tuple[int, int], turned: bool, pitch: int) -> Copy:
