@@ -40,6 +40,46 @@ def _triangles(name: str) -> None:
                     np.testing.assert_array_equal(ta.to_numpy(found).astype("complex64"), wanted.astype("complex64"))
 
 
+@pytest.mark.parametrize("name", ["float32", "complex128"])
+@pytest.mark.parametrize("at_once", [0, 32])
+def test_inverses_and_solutions(process, name, at_once):
+    process.pool.submit(_inverses, name, at_once).result()
+
+
+def _inverses(name: str, at_once: int) -> None:
+    """The addresses of matrices and of right sides are written by one launch; inverses lie as their operands."""
+    pytest.importorskip("scipy", reason="SciPy is not installed")
+    from unittest import mock
+
+    from support.fake_cusolver import FakeFactors
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+    from tilearray_cuda.libraries import cusolver
+
+    device = emulated_device()
+    device.backend.factors = FakeFactors(device.backend)
+    rng = np.random.default_rng(3)
+    near = 1e-4 if name == "float32" else 1e-12
+    for shape in ((4, 4), (1, 1), (7, 3, 3), (2, 3, 2, 2)):
+        host = (rng.normal(size=shape) + 3 * np.eye(shape[-1]) + (0.5j if name.startswith("c") else 0)).astype(name)
+        x, right = ta.asarray(host, device=device), rng.normal(size=(*shape[:-1], 2)).astype(name)
+        b = ta.asarray(right, device=device)
+        with mock.patch.object(cusolver, "AT_ONCE", at_once):
+            launches = device.backend.launches
+            found = ta.linalg.inv(x)
+            assert device.backend.launches - launches == (1 if at_once else 2)
+            assert found.strides == x.strides
+            np.testing.assert_allclose(ta.to_numpy(found), np.linalg.inv(host), rtol=near, atol=near)
+            np.testing.assert_allclose(
+                ta.to_numpy(ta.linalg.inv(x.mT)), np.linalg.inv(np.swapaxes(host, -1, -2)), rtol=near, atol=near
+            )
+        launches = device.backend.launches
+        found = ta.linalg.solve(x, b)
+        assert device.backend.launches - launches == (3 if len(shape) > 2 else 2)
+        np.testing.assert_allclose(ta.to_numpy(found), np.linalg.solve(host, right), rtol=near, atol=near)
+
+
 @pytest.mark.parametrize("name", ["float32", "float64", "complex64", "complex128"])
 def test_determinants(process, name):
     process.pool.submit(_determinants, name).result()
