@@ -272,12 +272,7 @@ def lanes_scanned(schedule: Scan, node: Node, chunk: Chunk, values: Values) -> t
 
 def cells_scanned(schedule: Scan, node: Node, chunk: Chunk, values: Values) -> tuple[list[str], Value]:
     """Return the lines that compute what is scanned and combine the elements of threads, and the names of cells."""
-    before = [number for number in needed(schedule.spec.nodes, list(node.values)) if number not in values]
-    lines, values = computed(schedule, chunk.branch, before, values)
-    value = as_register(*values[node.values[0]], node.registers[0])
-    names = tagged(node, chunk.branch.tag)
-    lines += [f"{name} = tl.broadcast_to({one}, (ROWS, COLUMNS))" for name, one in zip(names, value, strict=True)]
-    lines += [line for name in names for line in split(name, schedule.run)]
+    lines, names = cells_computed(schedule, node, chunk, values)
     cells = cells_named(schedule, names)
     half = 1
     while half < schedule.run:
@@ -286,6 +281,17 @@ def cells_scanned(schedule: Scan, node: Node, chunk: Chunk, values: Values) -> t
                 lower = upper // (2 * half) * (2 * half) + half - 1
                 lines += joined(node, cells[lower], cells[upper], cells[upper])
         half *= 2
+    return lines, names
+
+
+def cells_computed(schedule: Scan, node: Node, chunk: Chunk, values: Values) -> tuple[list[str], Value]:
+    """Return the lines that compute what is scanned, and the names of cells."""
+    before = [number for number in needed(schedule.spec.nodes, list(node.values)) if number not in values]
+    lines, values = computed(schedule, chunk.branch, before, values)
+    value = as_register(*values[node.values[0]], node.registers[0])
+    names = tagged(node, chunk.branch.tag)
+    lines += [f"{name} = tl.broadcast_to({one}, (ROWS, COLUMNS))" for name, one in zip(names, value, strict=True)]
+    lines += [line for name in names for line in split(name, schedule.run)]
     return lines, names
 
 

@@ -19,6 +19,7 @@ from tilearray_cuda.kernels.expression import Values, computed, indented, stored
 from tilearray_cuda.kernels.reduction import NARROWER, Node
 from tilearray_cuda.kernels.scan import (
     Chunk,
+    cells_computed,
     cells_named,
     cells_scanned,
     first_of,
@@ -122,6 +123,8 @@ def _summed(schedule: ScanBlocks, node: Node, chunks: list[tuple[Chunk, Values]]
     A thread has a value of each chunk. In the first halves, it gives one of two chunks to its neighbour and combines
     the other one, so that it is left with one value of all of them.
     """
+    if node.is_exact:
+        return _summed_in_any_order(schedule, node, chunks)
     lines: list[str] = []
     values: list[Value] = []
     for chunk, known in chunks:
@@ -149,6 +152,29 @@ def _summed(schedule: ScanBlocks, node: Node, chunks: list[tuple[Chunk, Values]]
     return lines
 
 
+def _summed_in_any_order(schedule: ScanBlocks, node: Node, chunks: list[tuple[Chunk, Values]]) -> list[str]:
+    """Return the same lines for integers: a thread combines all of its elements, and then threads are combined."""
+    ((last,), (low,), (sums,)) = (tagged(node, tag) for tag in ("_last", "_low", "_sums"))
+    lines: list[str] = []
+    for chunk, values in chunks:
+        text, names = cells_computed(schedule, node, chunk, values)
+        lines += [*text, *_of_thread(schedule, node, names, f"{sums}{chunk.ahead}")]
+    lines.append(f"{sums} = {sums}0")
+    for chunk, _ in chunks[1:]:
+        lines += joined(node, (sums,), (f"{sums}{chunk.ahead}",), (sums,))
+    half = 1
+    while half < schedule.threads:
+        lines += [f"{low} = tl.gather({sums}, lane ^ {half}, 1)", *joined(node, (low,), (sums,), (sums,))]
+        half *= 2
+    return [*lines, *joined(node, (last,), (sums,), (last,))]
+
+
+def _of_thread(schedule: ScanBlocks, node: Node, names: Value, target: str) -> list[str]:
+    """Return the lines that combine the integers that each thread has of a chunk."""
+    (first,), *others = cells_named(schedule, names)
+    return [f"{target} = {first}", *[line for cell in others for line in joined(node, (target,), cell, (target,))]]
+
+
 def _exchanged(node: Node, first: Value, second: Value, half: int) -> list[str]:
     """Return the lines that combine the first of two values of threads in lower ones, and the second in upper ones."""
     lines: list[str] = []
@@ -165,7 +191,7 @@ def _exchanged(node: Node, first: Value, second: Value, half: int) -> list[str]:
 def _scanned(schedule: ScanBlocks, node: Node, chunks: list[tuple[Chunk, Values]]) -> list[str]:
     """Return the lines that scan chunks, combine them with what is before them and store them."""
     if node.is_exact:
-        return [line for part in _scanned_in_any_order(schedule, node, chunks) for line in part]
+        return _scanned_in_any_order(schedule, node, chunks)
     lines: list[str] = []
     scanned: list[tuple[Chunk, Value]] = []
     last, total = tagged(node, "_last"), tagged(node, "_total")
@@ -188,35 +214,33 @@ def _scanned(schedule: ScanBlocks, node: Node, chunks: list[tuple[Chunk, Values]
     return lines
 
 
-def _scanned_in_any_order(
-    schedule: ScanBlocks, node: Node, chunks: list[tuple[Chunk, Values]]
-) -> tuple[list[str], list[str], list[str]]:
-    """Return the same lines for integers, whose results are the same in any order, before, in and after the wait.
+def _scanned_in_any_order(schedule: ScanBlocks, node: Node, chunks: list[tuple[Chunk, Values]]) -> list[str]:
+    """Return the same lines for integers, whose results are the same in any order.
 
-    The totals of threads are scanned, and what is before a thread in all is combined with each of its elements once.
+    The totals of threads are scanned, and elements are combined with what is before their thread in all.
     """
     wide = node_of(schedule)
     ((last,), (sums,), (total,)) = (tagged(node, tag) for tag in ("_last", "_sums", "_total"))
     lines: list[str] = []
-    scanned: list[tuple[Chunk, str, str]] = []
+    scanned: list[tuple[Chunk, Value, str]] = []
     for chunk, values in chunks:
-        text, (name,) = cells_scanned(schedule, node, chunk, values)
-        prior, ((end,), *_) = f"{name}_prior", reversed(cells_named(schedule, (name,)))
-        lines += [*text, f"{sums} = {end}", *_summed_up(schedule, node)]
+        text, names = cells_computed(schedule, node, chunk, values)
+        prior = f"{names[0]}_prior"
+        lines += [*text, *_of_thread(schedule, node, names, sums), *_summed_up(schedule, node)]
         lines.append(f"{prior} = {_shifted(node, '0')}")
         lines += [*joined(node, (last,), (prior,), (prior,)), f"{total} = tl.gather({sums}, end, 1)"]
         lines += joined(node, (last,), (total,), (last,))
-        scanned.append((chunk, name, prior))
-    after: list[str] = []
+        scanned.append((chunk, names, prior))
+    lines += _awaited(wide)
     (register,) = wide.registers
-    for chunk, name, prior in scanned:
-        after += joined(node, tagged(node, "_member"), (prior,), (prior,))
-        after.append(f"{prior} = {prior}.to({register})")
-        after += joined(wide, tagged(wide, "_block"), (prior,), (prior,))
-        for (cell,) in cells_named(schedule, (name,)):
-            after += [f"{cell} = {cell}.to({register})", *joined(wide, (prior,), (cell,), (cell,))]
-        after += _stored(schedule, wide, chunk, (name,))
-    return lines, _awaited(wide), after
+    for chunk, names, prior in scanned:
+        lines += joined(node, tagged(node, "_member"), (prior,), (prior,))
+        lines.append(f"{prior} = {prior}.to({register})")
+        lines += joined(wide, tagged(wide, "_block"), (prior,), (prior,))
+        for (cell,) in cells_named(schedule, names):
+            lines += [f"{cell} = {cell}.to({register})", *joined(wide, (prior,), (cell,), (cell,)), f"{prior} = {cell}"]
+        lines += _stored(schedule, wide, chunk, names)
+    return lines
 
 
 def _summed_up(schedule: ScanBlocks, node: Node, begin: str = "") -> list[str]:

@@ -26,10 +26,6 @@ WORDS = 16
 """Bytes of the two words of a value."""
 AT_ONCE, MOST_AT_ONCE, VALUES = 4, 8, 32
 """The chunks of a segment that are read at once: as many as fill so many registers of a thread."""
-INTEGER_REGISTERS = 80
-"""The most registers of a thread that sums integers of 64 bits, of which three programs run at once: the compiler would
-take more, since it changes the order of sums. On an H100 int64 is scanned at 0.92 of a copy's rate so, and at 0.82 by
-two programs."""
 RUN = 8
 """The most elements that a thread reads as a vector: a warp has the lanes of a chunk, or of two."""
 
@@ -66,8 +62,7 @@ class ScanBlocks(Scan):
         """Every spec: a warp, or half of one, has a segment."""
         _, lanes, members, *_ = facts
         found = cls(spec, Tile(members, lanes, 1))
-        registers = INTEGER_REGISTERS if found.sums_integers and spec.arrays[-1].itemsize >= WORD else 0
-        return found.resized(Tile(members, lanes, max(1, members * found.threads // WARP), registers=registers))
+        return found.resized(Tile(members, lanes, max(1, members * found.threads // WARP)))
 
     @property
     def scanned(self) -> tuple[str, str]:
