@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from support.oracles.random_words import words
@@ -16,7 +18,7 @@ from tilearray.errors import (
     ShapeError,
     WriteError,
 )
-from tilearray.random import default_rng
+from tilearray.random import default_rng, discrete
 
 COUNT = 200_000
 
@@ -85,6 +87,31 @@ def test_integers_are_multiples_of_words(low, high, position):
         assert rng.integers(low, high, 9, dtype=dtype).tolist() == expected
         rng.bit_generator.advance(-9 * width)
         assert rng.integers(low, high - 1, 9, dtype=dtype, endpoint=True).tolist() == expected
+
+
+def test_known_integers_do_not_answer_for_others():
+    """``True == 1 == 1.0`` as keys of a dictionary; each call is to do what a generator without known calls does."""
+    sizes = (None, 1, (1,), True, (True,), 1.0, (1, 1), -1, [1])
+    calls = [(high, size, dtype, end) for high in (1, True, 1.0, 0, 300) for size in sizes
+             for dtype in (None, "uint8", ta.bool, "float32") for end in (False, True, 0, 1)]  # fmt: skip
+
+    def outcome(rng: ta.random.Generator, high: Any, size: Any, dtype: Any, end: Any) -> Any:
+        try:
+            found = rng.integers(high, size=size, dtype=dtype, endpoint=end)
+        except (ta.TileArrayError, TypeError) as error:
+            return type(error), str(error)
+        return found.tolist(), found.dtype
+
+    fresh = []
+    rng = default_rng(31)
+    for call in calls:
+        discrete._RANGES.clear()
+        fresh.append(outcome(rng, *call))
+    rng = default_rng(31)
+    assert [outcome(rng, *call) for call in calls] == fresh
+    assert len(discrete._RANGES) > 0
+    rng.bit_generator.advance(-rng.bit_generator.state["position"])
+    assert [outcome(rng, *call) for call in calls] == fresh
 
 
 def test_integers_are_uniform():

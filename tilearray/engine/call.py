@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -210,29 +211,39 @@ def selecting_call(device: Device, stages: tuple[Stage, ...], names: Sequence[np
     backend: Any = device.backend
     launches = [backend.bind(stage.kernel, stage.loop) for stage in stages]
     nbytes = bytes_of_counts(stages[0].loop) if stages else 0
+    counted, _, stored = [_parts_of(stage.reads) for stage in stages] or [_parts_of(())] * 3
 
     def call(stream: Any, *operands: Any) -> Any:
-        given = [(operand._buffer, operand._offset) for operand in operands]
+        given = [part for operand in operands for part in (operand._buffer, operand._offset)]
         total, memory = 0, None
         if launches:
             number = backend.numbers.take(stream)
             try:
                 memory = backend.allocate(nbytes, stream)
-                launches[0](stream, memory, 0, *[part for place in stages[0].reads for part in given[place]])
+                launches[0](stream, memory, 0, *counted(given))
                 launches[1](stream, number, 0, memory, 0)
             except BaseException:
                 backend.numbers.give_back(number, stream)
                 raise
             total = backend.numbers.read(number, stream)
-        buffers = [backend.allocate(total * dtype.itemsize, stream) for dtype in names]
+        written: list[Any] = []
+        for dtype in names:
+            written += (backend.allocate(total * dtype.itemsize, stream), 0)
         if total:  # before signatures are made: the GPU waits for this launch
-            written = [part for buffer in buffers for part in (buffer, 0)]
-            launches[2](stream, *written, memory, 0, *[part for place in stages[2].reads for part in given[place]])
+            launches[2](stream, *written, memory, 0, *stored(given))
         make = operands[0].__class__._make
-        signatures = [dense_signature((total,), dtype, device) for dtype in names]
-        return tuple([make(buffer, 0, each) for buffer, each in zip(buffers, signatures, strict=True)])
+        found: list[Any] = []
+        for buffer, dtype in zip(written[::2], names, strict=True):
+            found.append(make(buffer, 0, dense_signature((total,), dtype, device)))
+        return tuple(found)
 
     return call
+
+
+def _parts_of(places: Sequence[int]) -> Callable[[list[Any]], tuple[Any, ...]]:
+    """Return what takes the buffers and offsets of operands at places from those of all operands."""
+    parts = [part for place in places for part in (2 * place, 2 * place + 1)]
+    return itemgetter(*parts) if parts else lambda given: ()
 
 
 def _arguments(operands: Sequence[Any], takes: Sequence[Take | None]) -> list[tuple[Any, int]]:

@@ -53,16 +53,11 @@ def search(x: Any, values: Any, dtype: np.dtype, side: str) -> Any:
     side : {"left", "right"}
         Whether equal elements of `x` lie after the place, or before it.
     """
-    asked = (x._signature, values._signature, dtype, side)
-    known = _SEARCHES.get(asked) or _SEARCHES.put(asked, _Search(*asked))
-    out, size = empty_array(values.__class__, known.out, STATE.get().stream), x.size
+    known, size = _search_for(x, values, dtype, side), x.size
+    out = empty_array(values.__class__, known.out, STATE.get().stream)
     if not size:
         return fill(out, 0, "searchsorted")
-    ordered, wanted = _comparable(x, dtype), _comparable(values, dtype)
-    if ordered._signature.layout.strides != (1,):
-        dense = new_like(x, x.shape, ordered.dtype)
-        store(dense, ordered)
-        ordered = dense
+    ordered, wanted = _dense(_comparable(x, dtype)), _comparable(values, dtype)
     found = _buckets_for(ordered, wanted)
     if found is not None:
         return run_fixed(_searching_in_buckets(wanted.dtype, side), [*found, size, wanted], out)
@@ -70,8 +65,23 @@ def search(x: Any, values: Any, dtype: np.dtype, side: str) -> Any:
     return out
 
 
+def bins_of(edges: Any, values: Any, dtype: np.dtype) -> Any:
+    """Return the numbers of the bins of values between sorted edges, two or more: from 1 on, and 0 for those in none.
+
+    The last edge belongs to the last bin. `dtype` is that of `search`.
+    """
+    known = _search_for(edges, values, dtype, "bin")
+    out = empty_array(values.__class__, known.out, STATE.get().stream)
+    ordered, wanted = _dense(_comparable(edges, dtype)), _comparable(values, dtype)
+    memory = ordered._make(ordered._buffer, ordered._offset, known.memory)
+    known.call.run([memory, edges.size - 1, wanted], out)
+    return out
+
+
 class _Search:
     """All parts of a search that follow from the signatures of the sorted array and of values, the dtype and the side.
+
+    The side may also be "bin": a search for bins.
 
     Attributes
     ----------
@@ -92,10 +102,24 @@ class _Search:
         as_it_is = x.dtype == compared and x.layout.strides == (1,)
         everywhere = Layout(layout.shape, (0,) * layout.ndim)
         self.memory = signature_of(everywhere, compared, device, x.aligned or not as_it_is)
-        self.call = FixedCall(searching(compared, side))
+        self.call = FixedCall(_binning(compared) if side == "bin" else searching(compared, side))
 
 
 _SEARCHES: TwoGenerations[_Search] = TwoGenerations(512)
+
+
+def _search_for(x: Any, values: Any, dtype: np.dtype, side: str) -> _Search:
+    asked = (x._signature, values._signature, dtype, side)
+    return _SEARCHES.get(asked) or _SEARCHES.put(asked, _Search(*asked))
+
+
+def _dense(x: Any) -> Any:
+    """A sorted array without gaps: itself, or a copy."""
+    if x._signature.layout.strides == (1,):
+        return x
+    dense = new_like(x, x.shape, x.dtype)
+    store(dense, x)
+    return dense
 
 
 def contained(x: Any, values: Any, dtype: np.dtype) -> Any:
@@ -239,3 +263,13 @@ def searching(dtype: np.dtype, side: str) -> FixedOperation:
     memory, count, value = builder.memory(dtype), builder.number(dtypes.int64), builder.array(dtype)
     place = builder.node("search", memory, count, value, side)
     return FixedOperation("searchsorted", builder.build([place], [dtypes.int64]))
+
+
+@cache
+def _binning(dtype: np.dtype) -> FixedOperation:
+    """Return the operation that finds the bins of values: the edges, the number of bins, and values."""
+    builder = ExpressionBuilder()
+    memory, count, value = builder.memory(dtype), builder.number(dtypes.int64), builder.array(dtype)
+    place, last = builder.node("search", memory, count, value, "right"), builder.node("gather", memory, count)
+    bin = builder.call("bin", (place, value, last), dtypes.int64, "tl.where({y} <= {z}, {x}, 0)")
+    return FixedOperation("histogram", builder.build([bin], [dtypes.int64]))

@@ -7,6 +7,7 @@ host; the result of `sort` is the same.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -44,6 +45,22 @@ from tilearray.promotion.scalars import classify
 if TYPE_CHECKING:
     from tilearray.engine.array_type import Array
     from tilearray.engine.signature import Operand
+
+
+@cache
+def _masks() -> Any:
+    """A module that few programs need; an import statement in a function takes as long as a launch."""
+    from tilearray.functions.indexing import masks
+
+    return masks
+
+
+@cache
+def _binary_search() -> Any:
+    """A module that few programs need, as `_masks`."""
+    from tilearray.functions import binary_search
+
+    return binary_search
 
 
 def argmax(x: A | HostData, /, axis: int | None = None, out: A | None = None, *, keepdims: bool = False) -> A:
@@ -145,9 +162,7 @@ def nonzero(x: A | HostData, /) -> tuple[A, ...]:
     x = without_derivative(x)
     sorting = x.device.backend.sorting
     if sorting is None:
-        from tilearray.functions.indexing.masks import places_of  # here: few programs need it
-
-        return places_of(x)
+        return _masks().places_of(x)
     return tuple([result(places, x) for places in sorting.nonzero(to_numpy(x))])
 
 
@@ -254,12 +269,10 @@ def searchsorted(x1: A, /, v: Any, side: str = "left", sorter: A | None = None) 
         common_device("searchsorted", [x1._signature, x2._signature])
     dtype = common_dtype("searchsorted", [x1.dtype, class_of(x2) if is_number else x2.dtype], REAL)
     if sorting is None:
-        from tilearray.functions.binary_search import search  # here: few programs need it
-
         values = scalar_array(host_number(x2, dtype, "searchsorted"), x1.device, "searchsorted") if is_number else x2
         if order is None and values is v:
             _SEARCHED.put((x1._signature, values._signature, *words), dtype)
-        return search(x1 if order is None else gather(x1, order), values, dtype, side)
+        return _binary_search().search(x1 if order is None else gather(x1, order), values, dtype, side)
     wanted = host_number(x2, dtype, "searchsorted") if is_number else to_numpy(x2)
     given = None if order is None else to_numpy(order)
     return result(sorting.searchsorted(to_numpy(x1), wanted, dtype, side, given), x1)
@@ -276,9 +289,7 @@ def _searched_again(words: tuple[Any, ...], x: Any, values: Any) -> Any:
     dtype = _SEARCHED.get((x._signature, values._signature, *words))
     if dtype is None:
         return None
-    from tilearray.functions.binary_search import search  # here: few programs need it
-
-    return search(x, values, dtype, words[0])
+    return _binary_search().search(x, values, dtype, words[0])
 
 
 def _order(sorter: Any, x: ArrayBase) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from tilearray import dtypes
@@ -250,9 +251,15 @@ def outer(op: Op, x1: Any, x2: Any, options: dict[str, Any]) -> Any:
 
 def at(op: Op, x: Any, indices: Any, values: Any, mode: Any) -> None:
     """Apply an op in place at indices. See `tilearray.functions.ufunc_at.at`."""
-    from tilearray.functions import ufunc_at  # here: few programs need it
+    _ufunc_at().at(op, x, indices, values, mode)
 
-    ufunc_at.at(op, x, indices, values, mode)
+
+@cache
+def _ufunc_at() -> Any:
+    """A module that few programs need; an import statement in a function takes as long as a launch."""
+    from tilearray.functions import ufunc_at
+
+    return ufunc_at
 
 
 HOOKS.reduce, HOOKS.accumulate, HOOKS.outer, HOOKS.at = reduce, accumulate, outer, at

@@ -26,6 +26,7 @@ from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.errors import DeviceError, DTypeError, OperandError, ShapeError, shown
+from tilearray.functions import binary_search
 from tilearray.functions.arguments import (
     all_arrays,
     as_array,
@@ -35,7 +36,7 @@ from tilearray.functions.arguments import (
     is_differentiated,
     without_derivative,
 )
-from tilearray.functions.binary_search import search
+from tilearray.functions.binary_search import bins_of, search
 from tilearray.functions.conversion import astype, single
 from tilearray.functions.indexing.fold import fold
 from tilearray.functions.indexing.scatter import combine
@@ -455,6 +456,8 @@ def _bins(flat: Any, edges: Any, equal: Equal | None) -> Any:
         out = empty_like(values, dtype=dtypes.int64)
         memory = limits._view(Layout(values.shape, (0,)))
         return run_fixed(_guessing(common), [memory, values, *equal, edges.size - 2], out)
+    elif edges.size > 1 and values.size < binary_search.FEW_VALUES:
+        return bins_of(limits, values, common)
     else:
         places = search(limits[:-1], values, common, "right")
     return choose(less_equal(values, limits[-1:]), places, 0)

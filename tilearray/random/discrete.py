@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
+from tilearray.engine.caches import TwoGenerations
+from tilearray.engine.devices import as_device
 from tilearray.geometry.shapes import ShapeLike
 from tilearray.random import draws
-from tilearray.random.integers import bounds_of
+from tilearray.random.integers import bounds_of, words_of
 from tilearray.random.source import Source
-from tilearray.random.targets import target_of
+from tilearray.random.targets import Target, target_of
 
 INTEGERS = frozenset(
     getattr(dtypes, name)
@@ -69,7 +71,13 @@ class Discrete(Source):
         >>> rng.integers([10, 100, 1000]).shape
         (3,)
         """
-        given = bounds_of(low, high, endpoint, device or self._device, out)
+        device = device or self._device
+        words = words_of(low, high, size, dtype, endpoint) if out is None else None
+        key = None if words is None else (as_device(device, "integers"), *words)
+        known = None if key is None else _RANGES.get(key)
+        if known is not None:
+            return self._between(*known)
+        given = bounds_of(low, high, endpoint, device, out)
         target = target_of(
             "integers",
             size,
@@ -81,5 +89,32 @@ class Discrete(Source):
             parameters=given.shape,
         )
         first, count, wide = given.ranges(target)
-        operands = (count, first)
-        return self._fill(target, 4 if wide else 2, draws.bounded, (wide, given.arrays), operands)
+        if key is not None and not given.arrays:
+            _RANGES.put(key, _Range(target, first, count, wide))
+        return self._between(target, first, count, wide, given.arrays)
+
+    def _between(self, target: Target, first: Any, count: Any, wide: bool, arrays: bool = False) -> Array:
+        """Draw integers of ranges: numbers, or arrays of the shape of the target."""
+        return self._fill(target, 4 if wide else 2, draws.bounded, (wide, arrays), (count, first))
+
+
+class _Range(NamedTuple):
+    """All parts of a draw between two numbers that follow from the device and the words of the call, checked.
+
+    Attributes
+    ----------
+    target : Target
+        A new array.
+    first, extent : int
+        The first integer of the range, and how many there are, modulo 2**64.
+    wide : bool
+        Whether words of 128 bits are needed.
+    """
+
+    target: Target
+    first: int
+    extent: int
+    wide: bool
+
+
+_RANGES: TwoGenerations[_Range] = TwoGenerations(512)

@@ -65,19 +65,24 @@ class IndexErrors:
             If the stream is being captured, because a captured stream cannot be waited for. `refusal` is its message,
             with a place for the stream.
         """
-        if is_capturing(stream) or torch_captures():
+        if (stream and is_capturing(stream)) or torch_captures():
             raise CaptureError(refusal.format(stream))
-        words = [self._word() for _ in range(count)]
-        for word in words:
+        words: list[Word] = []
+        for _ in range(count):
+            word = self._word()
             word.stream = stream
             word.cell.value = NOTHING
+            words.append(word)
         return words
 
     def read(self, words: list[Word], stream: int) -> list[int | None]:
         """Wait for a stream; return the reports of its kernels in `words`, and take the words back."""
         with Current(self._context):
             call(api.cuStreamSynchronize, STREAMS[stream])
-        found = [None if (value := word.cell.value) == NOTHING else value for word in words]
+        found: list[int | None] = []
+        for word in words:
+            value = word.cell.value
+            found.append(None if value == NOTHING else value)
         self._unused += words
         return found
 

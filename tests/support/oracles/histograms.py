@@ -320,6 +320,9 @@ def check_known_calls(device: Any) -> None:
                 assert np.array_equal(np.signbit(ta.to_numpy(edges)), np.signbit(wanted[1])), span
                 np.testing.assert_allclose(ta.to_numpy(edges), wanted[1], rtol=1e-3)
                 edges[...] = 0  # its own memory
+        for given in ([1.0], [1.0, 1.0], [-3.0, 0.0, 0.0, 5.0], [-3.0, np.inf]):
+            wanted = np.histogram(v.astype(np.float32), given)
+            assert ta.histogram(values, given)[0].tolist() == wanted[0].tolist(), (dtype, given)
         with pytest.raises(ta.ShapeError, match="max must be larger than min"):
             ta.histogram(values, 4, (8, 0))
     mixed = ta.asarray([1, 2], dtype="int32", device=device), ta.asarray([1, 2], dtype="uint32", device=device)

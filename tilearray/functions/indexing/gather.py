@@ -94,14 +94,20 @@ def gather(x: Any, key: Any) -> Any:
         if known is not None:
             return _gathered(known, x, (key,))
         if _is_whole_mask(x, key):
-            from tilearray.functions.indexing.masks import compressed  # here: few programs need it
-
-            return compressed(x, key)
+            return _masks().compressed(x, key)
         selection = select(x, key)
         if selection.indices[0] is key and selection.view._signature is x._signature:
             return _gathered(_GATHERS.put((x._signature, key._signature), _Gather(selection)), x, (key,))
         return _gather(selection)
     return _gather(select(x, key))
+
+
+@cache
+def _masks() -> Any:
+    """A module that few programs need; an import statement in a function takes as long as a launch."""
+    from tilearray.functions.indexing import masks
+
+    return masks
 
 
 def _is_whole_mask(x: Any, key: Any) -> bool:
@@ -282,7 +288,9 @@ class Indices:
             _finish(self.device, mode, reports, stream)
             raise
         if mode == "raise":
-            _raise_outside(self.axes, self.sizes, _finish(self.device, mode, reports, stream))
+            outside = _finish(self.device, mode, reports, stream)
+            if any(outside):  # index 0 is never outside
+                raise _outside(self.axes, self.sizes, outside)
 
 
 def alone(selection: Selection, steps: Ints | None = None) -> Indices:
@@ -332,14 +340,14 @@ def _finish(device: Device, mode: str, reports: Any, stream: Any) -> Sequence[in
     return errors.read(reports, stream) if mode == "raise" else ()
 
 
-def _raise_outside(axes: Sequence[int], sizes: Sequence[int], outside: Sequence[int | None]) -> None:
-    for axis, size, index in zip(axes, sizes, outside, strict=False):
-        if index is not None:
-            raise IndexingError(
-                f"indexing: expected {-size} <= index < {size} for axis {axis} of the selected view, got {index} "
-                "in an index array, which is out of bounds; write indices within the axis, or "
-                "ta.set_index_check('clip')"
-            )
+def _outside(axes: Sequence[int], sizes: Sequence[int], outside: Sequence[int | None]) -> IndexingError:
+    """The error of the first axis with an index outside of it."""
+    axis, size, index = next(found for found in zip(axes, sizes, outside, strict=True) if found[2])
+    return IndexingError(
+        f"indexing: expected {-size} <= index < {size} for axis {axis} of the selected view, got {index} "
+        "in an index array, which is out of bounds; write indices within the axis, or "
+        "ta.set_index_check('clip')"
+    )
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------

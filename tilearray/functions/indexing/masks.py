@@ -7,9 +7,11 @@ its fastest one is copied first, which reads it along its fastest axis.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from tilearray.engine.array_type import A
+from tilearray.engine.context import STATE
 from tilearray.engine.execute import run
 from tilearray.engine.operation import Operation
 from tilearray.engine.signature import ArrayBase, new_array, signature_of
@@ -20,31 +22,46 @@ from tilearray.ops.execute import store
 
 def compressed(x: A, condition: ArrayBase) -> A:
     """Return the elements of an array where a condition of the same shape is true, in C order."""
-    from tilearray.ops.selection import elements  # here: few programs need it
-
-    x, condition = _in_order(x), _in_order(condition)
-    return run(elements, [condition._signature, x._signature], (condition, x), None, _refuse)[0]
+    return _selected(_operations().elements, _in_order(condition), _in_order(x))[0]
 
 
 def without_repeats(x: A, equal_nan: bool) -> A:
     """Return the elements of a dense array of one axis that differ from the one before them."""
-    from tilearray.ops.selection import first_of_runs
-
-    memory = x._view(Layout(x.shape, (0,)))
-    return run(first_of_runs[equal_nan], [x._signature, memory._signature], (x, memory), None, _refuse)[0]
+    return _selected(_operations().first_of_runs[equal_nan], x, x._view(Layout(x.shape, (0,))))[0]
 
 
 def places_of(condition: A) -> tuple[A, ...]:
     """Return the indices of the true elements of an array with axes, in C order: an int64 array for each axis."""
-    from tilearray.ops.selection import positions
-
     condition = _in_order(condition)
-    return run(positions(len(condition.shape)), [condition._signature], (condition,), None, _refuse)
+    return _selected(_operations().positions(len(condition._signature.layout.shape)), condition)
+
+
+@cache
+def _operations() -> Any:
+    """The operations of selections, which few programs need."""
+    from tilearray.ops import selection
+
+    return selection
+
+
+def _selected(operation: Operation, *operands: Any) -> Any:
+    """Return the results of a selection. Its plan is looked up here, and nothing else is done if it is known."""
+    state = STATE.get()
+    try:
+        plan = state.plans[operation]
+        for x in operands:
+            plan = plan[x._signature]
+        call = plan.call
+    except KeyError:
+        return run(operation, [x._signature for x in operands], operands, None, _refuse)
+    return call(state.stream, *operands)
 
 
 def _in_order(x: Any) -> Any:
     """Return an array whose last axis is its fastest one: the array itself, or a copy."""
     layout = x._signature.layout
+    if layout.contiguous:
+        return x
     strides = [abs(stride) for size, stride in zip(layout.shape, layout.strides, strict=True) if size > 1]
     if not strides or not layout.size or strides[-1] <= min([stride for stride in strides if stride], default=0):
         return x
