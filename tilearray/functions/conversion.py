@@ -171,15 +171,16 @@ def to_device(x: A, device: DeviceLike, /, *, stream: Any = None) -> A:
     """
     if not issubclass(type(x), ArrayBase):  # pyright: ignore[reportUnnecessaryIsInstance]
         check_array("to_device", x)
-    if device is x._signature.device and stream is None:
+    source = x._signature.device
+    if device is source and stream is None:
         return x
-    target, functions = as_device(device, "to_device"), x._signature.device.functions
+    target, functions = as_device(device, "to_device"), source.functions
     if functions is not None:
         return functions.to_device(x, target, stream)
     backend = target.backend
     if stream is not None and backend.on_host:
         raise OperandError("to_device: expected no stream for a copy to the host, got one; leave it out")
-    if target is x.device:
+    if target is source:
         return x
     owner: object = None  # of a stream that is given: it lives until the copy has memory of the stream
     if stream is None:
@@ -188,15 +189,15 @@ def to_device(x: A, device: DeviceLike, /, *, stream: Any = None) -> A:
         handle, owner = cuda.retained(stream, "to_device")
     dense = _as_dense(x)
     layout = dense._signature.layout
-    if x.device.type == target.type:
+    if source.type == target.type:
         first = dense._offset + layout.low * dense.itemsize
         extent = (layout.high - layout.low + 1) * dense.itemsize if layout.size else 0
-        buffer = backend.from_device(x.device.backend, dense._buffer, first, extent, stream=handle)
+        buffer = backend.from_device(source.backend, dense._buffer, first, extent, stream=handle)
         offset = dense._offset - first
     else:
         buffer, offset = backend.from_numpy(to_numpy(dense), copy=False, stream=handle)
     del owner
-    return x._make(buffer, offset, placed(buffer, offset, layout, x.dtype, target))
+    return x._make(buffer, offset, placed(buffer, offset, layout, x._signature.dtype, target))
 
 
 def to_numpy(x: ArrayBase, /) -> np.ndarray:

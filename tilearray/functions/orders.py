@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from tilearray.engine.array_type import A
-from tilearray.engine.signature import HostData, new_array, signature_of
+from tilearray.engine.signature import HostData, dense_signature, new_array, signature_of
 from tilearray.errors import LayoutError, shown
 from tilearray.functions.arguments import as_array
 from tilearray.geometry.layout import Layout
-from tilearray.ops.execute import execute
-from tilearray.ops.moves import assign
+from tilearray.ops.execute import store
 
 Order = Literal["C", "F", "A", "K"]
 
@@ -87,8 +86,7 @@ def in_order(function: str, x: A, order: Any) -> A:
     """
     word = check_order(function, order, "CFAK")
     layout = x._signature.layout
-    wanted = layout_like(function, word, layout)
-    if word == "K" or _lies_as(layout, wanted):
+    if word == "K" or (word == "C" and layout.contiguous) or _lies_as(layout, layout_like(function, word, layout)):
         return x
     return copied(function, x, order)
 
@@ -103,15 +101,18 @@ def copied(function: str, x: A | HostData, order: Any) -> A:
     (1, 2)
     """
     x = as_array(function, x)
-    layout = layout_like(function, order, x._signature.layout)
-    return execute(assign, (x,), _new(x, layout))
+    signature = x._signature
+    layout, dtype, device = signature.layout, signature.dtype, signature.device
+    if check_order(function, order) == "C":
+        made = dense_signature(layout.shape, dtype, device)
+    else:
+        made = signature_of(layout_like(function, order, layout), dtype, device)
+    new = new_array(x.__class__, made)
+    store(new, x)
+    return new
 
 
 def _lies_as(layout: Layout, wanted: Layout) -> bool:
     """Whether two layouts of one shape have the same strides along all axes that matter."""
     pairs = zip(layout.shape, layout.strides, wanted.strides)
     return not layout.size or all(size == 1 or mine == other for size, mine, other in pairs)
-
-
-def _new(x: A, layout: Layout) -> A:
-    return new_array(x.__class__, signature_of(layout, x.dtype, x.device))

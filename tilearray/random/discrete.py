@@ -95,7 +95,7 @@ class Discrete(Source):
 
     def _between(self, target: Target, first: Any, count: Any, wide: bool, arrays: bool = False) -> Array:
         """Draw integers of ranges: numbers, or arrays of the shape of the target."""
-        return self._fill(target, 4 if wide else 2, draws.bounded, (wide, arrays), (count, first))
+        return self._fill(target, 4 if wide else 2, draws.bounded, (wide, arrays), (count, first), arrays)
 
 
 class _Range(NamedTuple):

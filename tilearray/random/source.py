@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilearray.arrays.array import Array
-from tilearray.engine.execute import run_fixed
+from tilearray.engine.caches import TwoGenerations
+from tilearray.engine.execute import FixedCall, run_fixed
 from tilearray.engine.operation import FixedOperation
 from tilearray.errors import OperandError, shown
 from tilearray.random import draws
@@ -39,9 +40,24 @@ class Source:
         make: Callable[..., FixedOperation],
         facts: tuple[Any, ...] = (),
         operands: Sequence[Any] = (),
+        arrays: bool = False,
     ) -> Array:
-        """Draw all elements of a target with the operation that `make` gives for its dtype and some facts."""
+        """Draw all elements of a target with the operation that `make` gives for its dtype and some facts.
+
+        `arrays` says that some operands are arrays, of any signatures, and not numbers.
+        """
         stream = self._bit_generator.take(target.size, words)
         shifted, numbers = draws.numbers(*stream, words)
         operation = make(target.dtype, shifted, *facts)
-        return target.filled(lambda out: run_fixed(operation, [*numbers, *operands], out))
+        run = run_fixed if arrays else _run_again
+        return target.filled(lambda out: run(operation, [*numbers, *operands], out))
+
+
+_CALLS: TwoGenerations[FixedCall] = TwoGenerations(512)
+
+
+def _run_again(operation: FixedOperation, numbers: list[Any], out: Array) -> None:
+    """Run an operation of numbers as `run_fixed` does. Its call is found by the signature of the target."""
+    key = operation, out._signature
+    known = _CALLS.get(key) or _CALLS.put(key, FixedCall(operation))
+    known.run(numbers, out)

@@ -92,7 +92,7 @@ class Staging:
             try:
                 for chunk, start, end in _pieces(source.nbytes, chunks):
                     chunk.wait()
-                    np.copyto(chunk.array[: end - start], source[start:end])
+                    chunk.array[: end - start] = source[start:end]
                     chunk.copy(api.cuMemcpyHtoDAsync, pointer + start, chunk.pointer, end - start, stream)
             finally:
                 self._give_back(chunks)
@@ -133,7 +133,7 @@ class Staging:
 
     def check(self, stream: int, function: str) -> None:
         """Raise CaptureError if a CUDA graph is being captured."""
-        if is_capturing(stream) or torch_captures():  # a copy on another stream would break the capture
+        if (stream and is_capturing(stream)) or torch_captures():  # a copy on another stream would break the capture
             raise CaptureError(
                 f"{function}: a CUDA graph captures stream {stream:#x}, and a graph cannot hold copies between host "
                 f"and device; make the copy before or after the capture"
