@@ -26,7 +26,7 @@ class HostDevice:
     on_host = scans_whole = True
     holds_rows = computes_places = False
     approximates = False
-    most_members = 0
+    most_members = most_bins = 0
 
     def loop_class(self, loop: Any, /) -> None:
         """Return None: one kernel runs every loop."""

@@ -34,6 +34,7 @@ def test_the_device_is_described():
     device = open_device(0)
     assert device.arch >= 80
     assert device.shared_memory >= 48 << 10
+    assert 16_384 <= device.most_bins < device.shared_memory // 2
     assert device.name
     assert open_device(0) is device
 

@@ -22,6 +22,8 @@ pytestmark = [needs_triton, pytest.mark.slow]
         ("check_counts", (4, 4, 5000)),
         ("check_refusals", ()),
         ("check_bins", ()),
+        ("check_many_bins", (1,)),
+        ("check_many_bins", (3,)),
         ("check_gradients", ()),
         ("check_one_search", ()),
         ("check_known_calls", ()),
@@ -104,6 +106,33 @@ def test_the_compiler_takes_counts(dtype, bins):
         code = read_machine_code(compiled.cubin)
         assert code.spills == 0
         assert code.registers <= 64 or stride > 1, "four programs run at once"
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint32", "uint64"])
+@pytest.mark.parametrize("arch", [80, 90])
+def test_the_compiler_takes_counters_of_16_bits(dtype, arch):
+    """Vectors are read, no layout changes, and a program's memory is its counters and a few words of the compiler."""
+    from support.oracles.formats import dtype_of
+
+    from tilearray.geometry.selection import make_bins
+    from tilearray.numpy_names.histograms import _counting
+    from tilearray_cuda.kernels.compile import compile_source
+    from tilearray_cuda.kernels.machine_code import read_machine_code
+    from tilearray_cuda.kernels.schedules.choose import loop_class, schedule_of
+    from tilearray_cuda.kernels.source import source_of
+    from tilearray_cuda.kernels.spec import make_spec
+
+    for bins, first in ((16_384, 0), (65_536, 0), (65_536, 1)):
+        graph = _counting(dtype_of(dtype), bins, first).graph
+        loop = make_bins((300_000,), [(0,)], [(1,)], 16)
+        source = source_of(schedule_of(make_spec(graph, loop_class(loop), (True, True)), arch))
+        assert "BLOCK = 8192" in source.text
+        assert len(re.findall(r"if block % 4 == 0:\n +tl.debug_barrier\(\).*\n +places_added", source.text)) == 2
+        compiled = compile_source(source, arch)
+        code = read_machine_code(compiled.cubin)
+        assert code.spills == 0
+        assert "ld.global.v" in compiled.ptx
+        assert 2 * bins < compiled.shared <= 2 * bins + 256
 
 
 def test_few_programs_count(process):

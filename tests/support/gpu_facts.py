@@ -16,7 +16,7 @@ class GpuFacts:
     call_writer = indexing = sorting = None
     linear_algebra = products = matrices = factors = fourier = transforms = None
     on_host, scans_whole, approximates, holds_rows, computes_places = False, False, True, True, True
-    most_members = 64
+    most_members, most_bins = 64, 65_536
 
     loop_class = staticmethod(choose.loop_class)
     facts_of_matrix = staticmethod(choose.facts_of_matrix)

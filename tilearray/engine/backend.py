@@ -586,6 +586,11 @@ class Backend(Protocol):
         ...
 
     @property
+    def most_bins(self) -> int:
+        """The most integers of which a program may count each in memory of its own, a power of two; 0 if none."""
+        ...
+
+    @property
     def computes_places(self) -> bool:
         """Whether expressions compute where they read and write: gathers, searches, and results that are combined."""
         ...

@@ -43,9 +43,10 @@ base, start, infinity, near)``
                                                    how many are 1 in each segment, and in it before each chunk
 ``("starts", input)``                              how many bits are 1 in all, from memory that "count" has stored, in
                                                    which it stores how many are 1 before each segment
-``("bins", node, size)``                           for each integer below `size`, a power of two, how many elements of a
+``("bins", node, size, bits)``                     for each integer below `size`, a power of two, how many elements of a
                                                    segment have it as `node`, a uint: added to the first elements of
-                                                   the output. Behind them it has the largest `node`, as a uint64
+                                                   the output. Behind them it has the largest `node`, as a uint64. A
+                                                   counter of a program has 32 bits, or 16
 ``("marks", node)``                                sets the bit of each `node`, an int64 that is not negative, in the
                                                    words of 32 bits of the output
 ``("digits", node, by_block)``                     how often each integer below 256 is `node` in each block of rows;

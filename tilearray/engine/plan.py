@@ -372,13 +372,17 @@ class SegmentRecipe(Recipe):
 
     def plan(self, keys: Sequence[Key], layouts: list[Layout], out: Signature | None) -> Plan:
         """Plan a call that writes to a target."""
-        from tilearray.geometry.selection import BIN_SEGMENTS, SEGMENTS, make_selection  # here: few programs need it
+        from tilearray.geometry.selection import make_bins, make_selection  # here: few programs need it
 
         assert out is not None
         given, *others = layouts
         nowhere = (0,) * given.ndim
-        most = BIN_SEGMENTS if self.expression.nodes[-1][0] == "bins" else SEGMENTS
-        loop = make_selection(given.shape, [nowhere], [given.strides, *[nowhere] * len(others)], most=most)
+        walked = [nowhere], [given.strides, *[nowhere] * len(others)]
+        kind, *parts = self.expression.nodes[-1]
+        if kind == "bins":
+            loop = make_bins(given.shape, *walked, cast(int, parts[-1]))
+        else:
+            loop = make_selection(given.shape, *walked)
         stage = _stage(self.expression, loop, _arrays(keys), self.device, ())
         call = call_of(self.rule, loop, stage.kernel, keys, out, new=False)
         return Plan(self.operation, self.expression, loop, out, stage.kernel, call)

@@ -102,8 +102,8 @@ class _Reports:
         return [None for _ in words]
 
 
-MEMBERS = 64
-"""The most programs that may wait for each other, as on an H100."""
+MEMBERS, MOST_BINS = 64, 65_536
+"""The most programs that may wait for each other, and the most integers that one counts, as on an H100."""
 _WHAT = {
     "sorting": "sorts or searches",
     "linear_algebra": "multiplies matrices",
@@ -128,7 +128,7 @@ class _PaperBackend:
     def __init__(self, device: PaperDevice, on_host: bool) -> None:
         self.on_host = self.scans_whole = on_host
         self.approximates = self.holds_rows = self.computes_places = not on_host
-        self.most_members = 0 if on_host else MEMBERS
+        self.most_members, self.most_bins = (0, 0) if on_host else (MEMBERS, MOST_BINS)
         self._device = device
         self.index_errors = None if on_host else _Reports()
         if not on_host:

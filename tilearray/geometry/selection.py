@@ -31,10 +31,18 @@ SEGMENTS = 8192
 BIN_SEGMENTS = 528
 """The most segments of which each program adds a count for each bin to those of all: as many as an H100 runs at once.
 """
+PAIRED_SEGMENTS, PAIRED_LANES = 132, 8192
+"""The same of programs whose counters take most of a multiprocessor's shared memory, and the elements of a chunk."""
 
 
 def make_selection(
-    shape: Ints, outputs: Sequence[Ints], inputs: Sequence[Ints], *, merges: bool = True, most: int = SEGMENTS
+    shape: Ints,
+    outputs: Sequence[Ints],
+    inputs: Sequence[Ints],
+    *,
+    merges: bool = True,
+    most: int = SEGMENTS,
+    lanes: int = LANES,
 ) -> ScanLoop:
     """Return the loop over a shape without empty axes.
 
@@ -48,19 +56,31 @@ def make_selection(
         Whether axes are merged. If not, the loop has the axes of the shape, and at least one.
     most : int
         The most segments.
+    lanes : int
+        The elements of a chunk.
     """
     operands = [*outputs, *inputs]
     axes = [(*[strides[place] for strides in operands], extent) for place, extent in enumerate(shape)]
     if merges:
         axes = merged([axis for axis in axes if axis[-1] != 1])
     *strides, extents = zip(*axes or [(*[0] * len(operands), 1)], strict=True)
-    chunks = -(-prod(extents) // LANES)
+    chunks = -(-prod(extents) // lanes)
     each = -(-chunks // most)
     segments = Segments(1, -(-chunks // each), 1, each)
     shifts = (0,) * len(operands)
     return ScanLoop(
-        extents, tuple(strides), shifts, LayoutCase.SELECTION, index_bits_of(extents, strides), LANES, segments
+        extents, tuple(strides), shifts, LayoutCase.SELECTION, index_bits_of(extents, strides), lanes, segments
     )
+
+
+def make_bins(shape: Ints, outputs: Sequence[Ints], inputs: Sequence[Ints], bits: int) -> ScanLoop:
+    """Return the loop of programs that count elements in bins, by the bits of a counter: 32 or 16.
+
+    >>> make_bins((2**25,), [(0,)], [(1,)], 16).segments
+    Segments(outer=1, inner=128, indices=1, chunks=32)
+    """
+    most, lanes = (BIN_SEGMENTS, LANES) if bits == 32 else (PAIRED_SEGMENTS, PAIRED_LANES)
+    return make_selection(shape, outputs, inputs, most=most, lanes=lanes)
 
 
 def bytes_of_counts(loop: ReductionLoop | ScanLoop) -> int:

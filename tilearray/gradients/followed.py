@@ -149,7 +149,7 @@ class _FollowingBackend:
 
     call_writer = index_errors = indexing = linear_algebra = sorting = transforms = None
     holds_rows = True
-    most_members = 0
+    most_members = most_bins = 0
 
     def __init__(self, real: Device) -> None:
         self._real = real.backend

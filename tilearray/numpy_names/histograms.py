@@ -55,7 +55,10 @@ from tilearray.ops.row import REAL
 from tilearray.promotion.scalars import classify
 
 MOST_BINS = 8192
-"""The most bins that each program counts in its own memory first. Of more bins, each element is an atomic."""
+"""The most bins of which each program has counters of 32 bits in its own memory; of more bins, they have 16 bits."""
+MANY = 2**22
+"""The least elements that are counted so in more bins. Of fewer elements each is an atomic, since a program adds up to
+65,536 counts to those of the others."""
 BINS = 2048
 """The bins of a launch that counts before the largest integer is known, and the least of any launch."""
 COMPARED_BINS = 2048
@@ -135,7 +138,7 @@ def _size_and_counts(array: Array, minlength: int, counts: bool) -> tuple[int, A
     if not array.size or (info.kind != "int" and minlength >= 2**info.bits):
         return minlength, None
     places = _unsigned(array)  # one of a negative integer is larger than all others
-    found = _counts_and_largest(places, minlength) if counts and minlength <= MOST_BINS else None
+    found = _counts_and_largest(places, minlength) if counts and _is_counted_by_programs(places, minlength) else None
     largest = single(max(places) if found is None else view(found, dtypes.uint64)[-1], "bincount")
     if info.kind == "int" and largest >> (info.bits - 1):
         least = single(min(array), "bincount")
@@ -144,21 +147,29 @@ def _size_and_counts(array: Array, minlength: int, counts: bool) -> tuple[int, A
     return size, None if found is None or size >= found.size else found
 
 
-def _counted(places: Array, size: int) -> Array:
-    """How often each place below a size occurs; all are."""
-    if places.size and size <= MOST_BINS:
-        return _counts_and_largest(_unsigned(places), size)[:size]
+def _counted(places: Array, size: int, first: int = 0) -> Array:
+    """How often each place from the first one on occurs, below a size; no place is larger."""
+    if places.size and _is_counted_by_programs(places, size - first):
+        return _counts_and_largest(_unsigned(places), size - first, first)[: size - first]
     counts: Array = zeros(size, dtype=dtypes.int64, device=places.device)
     if places.size:
         combine("count", counts, places, 1, inside=True)
-    return counts
+    return counts[first:]
 
 
-def _counts_and_largest(places: Array, size: int) -> Array:
-    """How often each place occurs, up to a size or a little further, and as the last element the largest place."""
+def _is_counted_by_programs(places: Array, size: int) -> bool:
+    """Whether each program counts places below a size by itself, and then adds its counts to those of the others."""
+    return size <= (places.device.backend.most_bins if places.size >= MANY else MOST_BINS)
+
+
+def _counts_and_largest(places: Array, size: int, first: int = 0) -> Array:
+    """How often each place from the first one on occurs, up to a size or a little further, and last the largest one.
+
+    Places are unsigned, and their distances from the first one wrap.
+    """
     bins = BINS if size <= BINS else 1 << (size - 1).bit_length()
     counts: Array = zeros(bins + 1, dtype=dtypes.int64, device=places.device)
-    run_fixed(_counting(places.dtype, bins), [places], counts)
+    run_fixed(_counting(places.dtype, bins, first), [places], counts)
     return counts
 
 
@@ -169,13 +180,16 @@ def _unsigned(places: Array) -> Array:
 
 
 @cache
-def _counting(dtype: np.dtype, size: int) -> FixedOperation:
+def _counting(dtype: np.dtype, size: int, first: int = 0) -> FixedOperation:
     """Return the operation that adds how often each integer below a power of two occurs to the counts in a target.
 
-    Behind the counts the target has the largest integer.
+    Behind the counts the target has the largest integer. Integers are distances from the first one.
     """
     builder = ExpressionBuilder()
-    counts = builder.node("bins", builder.array(dtype), size)
+    place = builder.array(dtype)
+    if first:
+        place = builder.call("from_first", (place,), dtype, f"{{x}} - {first}")
+    counts = builder.node("bins", place, size, 32 if size <= MOST_BINS else 16)
     return FixedOperation("bincount", builder.build([counts], [dtypes.int64], combines="add"))
 
 
@@ -267,7 +281,7 @@ def histogram(
     size = edges.size
     given = None
     if weights is None:
-        found: Any = _counted(places, size)[1:]
+        found: Any = _counted(places, size, 1)
     else:
         given = _weights_beside("histogram", weights, array)
         found = astype(_sums(places, size, weights, given), given.dtype)
@@ -601,7 +615,7 @@ def _joint_counts(
     sizes = tuple([one.size - 1 for one in edges])
     cells = math.prod(sizes)
     if weights is None:
-        found: Any = _counted(place, cells + 1)[1:]
+        found: Any = _counted(place, cells + 1, 1)
     else:
         found = _sums(place, cells + 1, weights, _real_weights(function, weights, place))
     counts = reshape(astype(found, dtypes.float64), sizes)

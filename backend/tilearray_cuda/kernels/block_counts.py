@@ -19,6 +19,11 @@ from tilearray_cuda.kernels.block_assembly import (
     zeros,
 )
 
+PAIRED_BITS = 16
+"""The bits of a counter that shares its word with another one."""
+EMPTIED = 2**15
+"""At this number a counter of 16 bits is emptied into memory."""
+
 
 def count_function(size: int, parts: int = 1) -> str:
     """Return the text of a Triton function: how often each digit comes in each part of a block.
@@ -60,6 +65,31 @@ def place_functions(places: int, warps: int) -> list[str]:
         function_text("places_added(place)", _placed(places), 1, 1, 1),
         function_text("places_found(place)", _read_placed(places), 1, 1, 1),
     ]
+
+
+def paired_functions(places: int, warps: int, items: int) -> list[str]:
+    """Return the texts of the functions of `place_functions` for an even number of places, with counters of 16 bits.
+
+    The counters are the last `bytes_of_pairs` of the shared memory that the launch asks for, since assembly may declare
+    48 KiB at most. ``places_added(place, counts)`` takes `items` elements of a thread, none above the place `places`,
+    which is not counted. The thread that brings a counter to EMPTIED takes this number from it, and adds it to the
+    place's int64 at the address `counts`. Threads meet at a barrier before every EMPTIED elements: a counter is below
+    EMPTIED there, so it is below ``2 * EMPTIED`` up to the next one.
+    """
+    return [
+        function_text("places_begun(thread)", _begun_at_end(warps, places), 1, 1, 1),
+        function_text("places_added(place, counts)", _added_to_pairs(items, places), 1, 1, items, 1),
+        function_text("places_found(place)", _read_of_pair(places), 1, 1, 1),
+    ]
+
+
+def bytes_of_pairs(places: int) -> int:
+    """Return the bytes of the counters of an even number of places, and of a word for the place behind them.
+
+    >>> bytes_of_pairs(65_536)
+    131088
+    """
+    return 2 * places + 16
 
 
 def bins_of(digits: int) -> int:
@@ -122,13 +152,18 @@ def _begun(items: int, warps: int, words: int) -> Iterator[str]:
     size = -(-words // 4) * 16
     yield f".shared .align 16 .b8 block_counts[{size}];"
     yield "{"
-    yield ".reg .b32 y, thread, mine; .reg .pred p; mov.b32 y, 0;"
-    yield "mov.u32 thread, %tid.x; shl.b32 thread, thread, 4; mov.u32 mine, block_counts; add.u32 mine, mine, thread;"
+    yield ".reg .b32 y, thread, mine; .reg .pred p; mov.u32 mine, block_counts;"
+    yield from _vectors_zeroed(size, warps)
+    yield from zeros(found)
+    yield "}"
+
+
+def _vectors_zeroed(size: int, warps: int) -> Iterator[str]:
+    """Yield the lines that zero bytes from the address `mine` on, a multiple of 16."""
+    yield "mov.b32 y, 0; mov.u32 thread, %tid.x; shl.b32 thread, thread, 4; add.u32 mine, mine, thread;"
     for first in range(0, size, 16 * WARP * warps):
         yield f"setp.lt.u32 p, thread, {size - first}; @p st.shared.v4.b32 [mine+{first}], {{y, y, y, y}};"
     yield "bar.sync 0;"
-    yield from zeros(found)
-    yield "}"
 
 
 def _added(items: int, digits: int, words: int, copies: int) -> Iterator[str]:
@@ -185,4 +220,75 @@ def _read_placed(places: int) -> Iterator[str]:
     yield ".reg .b32 x, y, counts; .reg .pred p; mov.u32 counts, block_counts;"
     yield from _read("y", "$1", places)
     yield "mov.b32 $0, y;"
+    yield "}"
+
+
+# --- places with counters of 16 bits ----------------------------------------------------------------------------------
+
+
+def _at_end(register: str, places: int) -> str:
+    """Return the line that finds the counters: the end of the memory that Triton names, of which it has the start."""
+    return (
+        f"mov.u32 {register}, %dynamic_smem_size; sub.u32 {register}, {register}, {bytes_of_pairs(places)}; "
+        f"mov.u32 y, global_smem; add.u32 {register}, {register}, y;"
+    )
+
+
+def _begun_at_end(warps: int, places: int) -> Iterator[str]:
+    """Yield the lines that zero the counters."""
+    yield "{"
+    yield ".reg .b32 y, thread, mine; .reg .pred p;"
+    yield _at_end("mine", places)
+    yield from _vectors_zeroed(bytes_of_pairs(places), warps)
+    yield from zeros(["$0"])
+    yield "}"
+
+
+def _added_to_pairs(items: int, places: int) -> Iterator[str]:
+    """Yield the lines that count elements, and then empty the counters that have reached EMPTIED.
+
+    Two places that differ in the lowest bit share a word. All atomics of a thread begin before one of them is awaited.
+    """
+    old, place, counts = registers(items, 3)
+    yield "{"
+    yield ".reg .b32 x, y, start, some, one; .reg .b64 where; .reg .pred p;"
+    yield _at_end("start", places)
+    yield "mov.b32 one, 1;"
+    for k in range(items):
+        yield f"{_shift(place[k])} shl.b32 y, one, x; {_word(place[k])} atom.shared.add.u32 {old[k]}, [x], y;"
+    yield "mov.b32 some, 0;"
+    for k in range(items):
+        yield f"{_shift(place[k])} {_is_full(old[k])} @p mov.b32 some, 1;"
+    yield "setp.eq.u32 p, some, 0; @p bra done;"
+    for k in range(items):
+        yield f"{_shift(place[k])} {_is_full(old[k])} @p setp.lt.u32 p, {place[k]}, {places};"
+        yield f"mov.b32 y, {-EMPTIED}; shl.b32 y, y, x; {_word(place[k])} @p red.shared.add.u32 [x], y;"
+        yield f"mul.wide.u32 where, {place[k]}, 8; add.s64 where, where, {counts[k]};"
+        yield f"@p red.global.add.u64 [where], {EMPTIED};"
+    yield "done: mov.b32 some, 0;"
+    yield from zeros(old)
+    yield "}"
+
+
+def _shift(place: str) -> str:
+    """Return the line that finds where in its word the counter of a place begins."""
+    return f"and.b32 x, {place}, 1; shl.b32 x, x, 4;"
+
+
+def _word(place: str) -> str:
+    """Return the line that finds the address of this word."""
+    return f"shl.b32 x, {place}, 1; and.b32 x, x, -4; add.u32 x, x, start;"
+
+
+def _is_full(word: str) -> str:
+    """Return the line that tells whether a counter was one below EMPTIED."""
+    return f"shr.u32 y, {word}, x; and.b32 y, y, 0xffff; setp.eq.u32 p, y, {EMPTIED - 1};"
+
+
+def _read_of_pair(places: int) -> Iterator[str]:
+    """Yield the lines that read the counter of a place."""
+    yield "{"
+    yield ".reg .b32 x, y, start;"
+    yield _at_end("start", places)
+    yield f"{_word('$1')} ld.shared.b32 y, [x]; {_shift('$1')} shr.u32 y, y, x; and.b32 $0, y, 0xffff;"
     yield "}"

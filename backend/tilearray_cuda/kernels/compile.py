@@ -16,6 +16,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from tilearray_cuda.kernels import disk_cache
+from tilearray_cuda.kernels.hardware import VECTOR
 from tilearray_cuda.kernels.source import Source
 from tilearray_cuda.locks import Lock
 
@@ -90,7 +91,8 @@ def compile_source(source: Source, arch: int, contract: bool = False) -> Compile
             f"compile_source: {source.name} needs {metadata.global_scratch_size} bytes of global scratch memory, and "
             f"the launcher provides none; write the kernel without it"
         )
-    return Compiled(kernel.asm["cubin"], kernel.asm["ptx"], metadata.name, metadata.num_warps, metadata.shared)
+    shared = -(-metadata.shared // VECTOR) * VECTOR + source.memory if source.memory else metadata.shared
+    return Compiled(kernel.asm["cubin"], kernel.asm["ptx"], metadata.name, metadata.num_warps, shared)
 
 
 @contextmanager

@@ -89,7 +89,10 @@ class Argument(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A kernel's text, the facts that the compiler and the launcher need, and a label for people."""
+    """A kernel's text, the facts that the compiler and the launcher need, and a label for people.
+
+    `memory` is that of a schedule.
+    """
 
     name: str
     text: str
@@ -97,6 +100,7 @@ class Source(NamedTuple):
     constants: tuple[tuple[str, int], ...]
     tile: Tile
     label: str
+    memory: int = 0
 
 
 def generate(spec: KernelSpec, arch: int) -> Source:
@@ -120,7 +124,7 @@ def written(schedule: Schedule, name: str, arguments: tuple[Argument, ...], setu
     heading = [*_heading(schedule), f"# {sizes}, {schedule.tile.warps} warps"]
     defined = definitions(schedule) if isinstance(schedule, Reduce) else schedule.functions()
     text = "\n".join([*heading, "", *helpers_of("\n".join([*defined, *kernel[2:]])), *defined, *kernel, ""])
-    return Source(name, text, arguments, constants, schedule.tile, _label(schedule, name))
+    return Source(name, text, arguments, constants, schedule.tile, _label(schedule, name), schedule.memory)
 
 
 def name_of(schedule: Schedule) -> str:

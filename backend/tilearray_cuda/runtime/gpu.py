@@ -56,6 +56,9 @@ def event_passed(event: Any) -> bool:
 LAUNCHES = 4
 """The launches whose programs wait for each other and that may run at once, on several streams."""
 
+RESERVED = 8192
+"""The bytes of shared memory that kernels which count may use beside their counters."""
+
 
 class Gpu:
     """One GPU, with its primary context.
@@ -69,6 +72,8 @@ class Gpu:
         Its architecture: 90 for compute capability 9.0.
     shared_memory : int
         The largest shared memory of one block of a kernel, in bytes.
+    most_bins : int
+        The most integers of which a block may count each in 2 bytes of that memory, a power of two.
     most_members : int
         The most programs of a launch that may wait for each other. Each multiprocessor runs one of them at least, and
         LAUNCHES such launches may run at once.
@@ -88,6 +93,7 @@ class Gpu:
             attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR
         )
         self.shared_memory = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+        self.most_bins = 1 << (max(self.shared_memory - RESERVED, 2) // 2).bit_length() - 1
         self.most_members = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) // LAUNCHES
         self.context = call(api.cuDevicePrimaryCtxRetain, self._device)
         self.events = Events(self.context)

@@ -17,6 +17,8 @@ import numpy as np
 WORD, ADDRESS = np.uint32, np.uint64
 _LAST = threading.local()
 """The shared memory of a program's last block, and the names in it; programs that run at once have a thread each."""
+_ASKED = 227 << 10
+"""The bytes of shared memory for which launches ask, the most there may be. They are not zero."""
 _SIZES = {"u8": 1, "b8": 1, "u16": 2, "b16": 2, "u32": 4, "b32": 4, "s32": 4}
 
 
@@ -28,6 +30,7 @@ class Block:
         self.outside = outside
         self.registers: dict[str, np.ndarray] = {f"${k}": each for k, each in enumerate(operands)}
         self.registers["%tid.x"] = self.thread
+        self.registers["%dynamic_smem_size"] = np.full(threads, _ASKED, WORD)
         self.registers["%lanemask_lt"] = ((WORD(1) << (self.thread % 32)) - 1).astype(WORD)
         self.places: dict[str, int] = getattr(_LAST, "places", {})
         self.memory = getattr(_LAST, "memory", np.zeros(0, np.uint8))
@@ -39,6 +42,8 @@ class Block:
         """Return a register, an address or a number, for each thread."""
         if text in self.registers:
             return self.registers[text]
+        if text == "global_smem" and text not in self.places:
+            self._declare(text, 16, _ASKED)
         number = self.places[text] if text in self.places else int(text, 0) & 0xFFFFFFFF
         return np.full(len(self.thread), number, WORD)
 
@@ -65,12 +70,7 @@ class Block:
     def step(self, words: str) -> None:
         """Run one instruction, for the threads that are active and whose predicate holds."""
         if shared := re.fullmatch(r"\.shared \.align (\d+) \.b8 (\w+)\[(\d+)\]", words):
-            if not self.is_new:
-                self.places, self.memory, self.is_new = {}, np.zeros(0, np.uint8), True
-            start = -(-len(self.memory) // int(shared[1])) * int(shared[1])
-            self.places[shared[2]] = start
-            rest = np.full(start + int(shared[3]) - len(self.memory), 0xA5, np.uint8)
-            self.memory = np.concatenate([self.memory, rest])
+            self._declare(shared[2], int(shared[1]), int(shared[3]))
             return
         if words.startswith(".reg"):
             return
@@ -83,6 +83,14 @@ class Block:
         operands = [each.strip() for each in re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^,\s]+", rest)]
         parts = name.split(".")
         getattr(self, f"do_{parts[0]}")(parts[1:], operands, mask)
+
+    def _declare(self, name: str, alignment: int, size: int) -> None:
+        if not self.is_new:
+            self.places, self.memory, self.is_new = {}, np.zeros(0, np.uint8), True
+        start = -(-len(self.memory) // alignment) * alignment
+        self.places[name] = start
+        rest = np.full(start + size - len(self.memory), 0xA5, np.uint8)
+        self.memory = np.concatenate([self.memory, rest])
 
     def put(self, name: str, value: np.ndarray, mask: np.ndarray) -> None:
         """Change a register in some threads."""
@@ -137,10 +145,28 @@ class Block:
                 self.memory[place[mask] + number * size + byte] = (value[mask] >> WORD(8 * byte)).astype(np.uint8)
 
     def do_red(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        if parts == ["global", "add", "u64"]:
+            place = self.registers[operands[0][1:-1]]
+            assert len(set(place[mask])) == mask.sum(), "one thread at a place"
+            found = self.outside.load(place, mask, np.zeros_like(place), np.dtype(ADDRESS))
+            self.outside.store(place, found + ADDRESS(int(operands[1])), mask)
+            return
         combine = {("shared", "add", "u32"): np.add, ("shared", "or", "b32"): np.bitwise_or}[tuple(parts)]
         place = self.addresses(operands[0])
         self._check(place, 4, mask)
         combine.at(self.memory.view(WORD), place[mask] // 4, self.value(operands[1])[mask])
+
+    def do_atom(self, parts: list[str], operands: list[str], mask: np.ndarray) -> None:
+        assert parts == ["shared", "add", "u32"]
+        place, value = self.addresses(operands[1]), np.where(mask, self.value(operands[2]), 0).astype(np.uint64)
+        self._check(place, 4, mask)
+        order = np.argsort(place, kind="stable")
+        before = np.cumsum(value[order]) - value[order]  # also of words before this one, of which the first has none
+        starts = np.searchsorted(place[order], place[order])
+        added = np.empty_like(before)
+        added[order] = before - before[starts]
+        self.put(operands[0], self._read(place, 4, mask) + added.astype(WORD), mask)
+        np.add.at(self.memory.view(WORD), place[mask] // 4, self.value(operands[2])[mask])
 
     # ------------------------------------------------------------------ control
 

@@ -13,7 +13,9 @@ from support.oracles.formats import dtype_of
 from support.oracles.indexing import bits
 from support.oracles.reductions import drawn_view
 from support.oracles.sorting import drawn as drawn_of_all
+from tilearray.engine import caches
 from tilearray.functions import binary_search
+from tilearray.geometry import selection
 from tilearray.numpy_names import histograms
 
 DTYPES = (
@@ -227,6 +229,40 @@ def check_bins(device: Any) -> None:
                         bins,
                         size,
                     )
+
+
+def check_many_bins(device: Any, segments: int) -> None:
+    """Counters of 16 bits, some of which are emptied: of one place and of both of a word, and elements beyond all."""
+    rng = np.random.default_rng(8)
+    patched = mock.patch.object(histograms, "MANY", 1), mock.patch.object(selection, "PAIRED_SEGMENTS", segments)
+    caches.PLANS.clear()
+    with patched[0], patched[1]:
+        for dtype, bins, size, few in (
+            ("int64", 65_536, 90_001, (65_535,)),
+            ("uint16", 65_536, 90_001, (0, 1, 40_000)),
+            ("uint64", 20_000, 40_000, (19_999,)),
+            ("int32", 8193, 16_384, range(8193)),
+            ("uint8", 9000, 8193, range(256)),
+            ("int64", 9000, 1, (8999,)),
+        ):
+            host = rng.choice(np.array(few), size).astype(dtype)
+            host[rng.integers(0, size, size // 20)] = rng.choice(np.array(few))
+            for given in (host, host[::-3]):
+                for least in (0, 8193, bins):
+                    found = ta.bincount(ta.asarray(given, device=device), minlength=least)
+                    wanted = np.bincount(given.astype(np.int64), minlength=least)
+                    assert bits(ta.to_numpy(found)) == bits(wanted), (dtype, bins, size, least)
+        with pytest.raises(ta.ShapeError, match="no negative integers, got -2"):
+            ta.bincount(ta.asarray([1, -2], device=device), minlength=65_536)
+        host = rng.random(20_000)
+        host[::2] = 0.5
+        ours, edges = ta.asarray(host, device=device), np.sort(rng.random(10_001))
+        for given, span in ((65_536, (0.25, 1)), (8192, (0, 1)), (8193, None), (edges, None)):
+            found = ta.to_numpy(ta.histogram(ours, given, span)[0])
+            np.testing.assert_array_equal(found, np.histogram(host, given, span)[0])
+        found = ta.to_numpy(ta.histogram2d(ours, ours[::-1], (130, 70))[0])
+        np.testing.assert_array_equal(found, np.histogram2d(host, host[::-1], (130, 70))[0])
+    caches.PLANS.clear()
 
 
 def check_refusals(device: Any) -> None:

@@ -212,7 +212,7 @@ class _TracingBackend:
 
     call_writer = lists = index_errors = indexing = None
     holds_rows = False  # softmax is recorded as its parts
-    most_members = 0
+    most_members = most_bins = 0
 
     def __init__(self, real: Device) -> None:
         self._real = real

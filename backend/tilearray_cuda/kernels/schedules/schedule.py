@@ -65,6 +65,7 @@ class Schedule:
     tile : the block sizes
     in_list : whether programs are counted within a member of a list of arrays; see `tilearray_cuda.kernels.lists`
     has_scratch : whether a launch needs memory beside its operands, of which `scratch` tells the size
+    memory : the bytes of shared memory that assembly has behind the compiler's
     arch : the architecture, such as 90
     """
 
@@ -72,6 +73,7 @@ class Schedule:
     serves_all: ClassVar[bool] = False
     in_list = False
     has_scratch = False
+    memory = 0
     arch = 80
 
     def __init__(self, spec: KernelSpec, tile: Tile) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilearray_cuda.kernels.block_assembly import with_decorator
-from tilearray_cuda.kernels.block_counts import place_functions
+from tilearray_cuda.kernels.block_counts import PAIRED_BITS, bytes_of_pairs, paired_functions, place_functions
 from tilearray_cuda.kernels.block_lists import LISTED, list_functions
 from tilearray_cuda.kernels.hardware import LINE, WORD
 from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added, term
@@ -41,6 +41,10 @@ CHOSEN = (
 PACKED = {1: 4, 2: 4, 4: 4, 8: 6}
 """For each itemsize how many sixteenths of a block are chosen at least if it is packed. Below a quarter, or 3/8 of
 8 bytes, the sectors that a list leaves out save more time."""
+PAIRED = Tile(1, 8192, 16)
+"""The elements of a block whose counters share words, and the warps of a program: a multiprocessor runs one."""
+PAIRED_AT_ONCE = 4
+"""The elements of a thread that are counted before one of their atomics is awaited: more do not fit in registers."""
 MARKED = 2048
 """The elements of a block that is marked."""
 
@@ -69,14 +73,14 @@ class Select(Schedule):
         in_order = [1]
         for extent in loop.shape[:0:-1]:
             in_order.insert(0, in_order[0] * extent)
-        is_wide = len(loop.shape) > 1 and loop.shape[-1] >= COUNTED
+        is_wide = len(loop.shape) > 1 and loop.shape[-1] >= loop.lanes
         return loop.lanes, is_wide, tuple([strides == tuple(in_order) for strides in loop.strides])
 
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec."""
         if spec.has_node("bins"):
-            return cls(spec, Tile(1, COUNTED, 8))
+            return cls(spec, PAIRED if _bins(spec)[1] == PAIRED_BITS else Tile(1, COUNTED, 8))
         if spec.has_node("marks"):
             return cls(spec, Tile(1, MARKED, 4))
         if cls.counts(spec):
@@ -94,6 +98,17 @@ class Select(Schedule):
     def adds(self) -> bool:
         """Whether the kernel adds the counts of segments."""
         return self.spec.has_node("starts")
+
+    @property
+    def bins(self) -> tuple[int, int]:
+        """The places that the kernel counts, and the bits of a counter; zeros if it counts no places."""
+        return _bins(self.spec)
+
+    @property
+    def memory(self) -> int:
+        """The bytes of the counters that share words."""
+        bins, bits = self.bins
+        return bytes_of_pairs(bins) if bits == PAIRED_BITS else 0
 
     @property
     def packed(self) -> Operand | None:
@@ -128,9 +143,11 @@ class Select(Schedule):
 
     def functions(self) -> list[str]:
         """Return the functions that list the chosen elements of a block, or count places."""
-        bins = [node[2] for node in self.spec.nodes if node[0] == "bins"]
+        bins, bits = self.bins
+        if bits == PAIRED_BITS:
+            return with_decorator(paired_functions(bins, self.tile.warps, PAIRED_AT_ONCE))
         if bins:
-            return with_decorator(place_functions(bins[0], self.tile.warps))
+            return with_decorator(place_functions(bins, self.tile.warps))
         if self.adds or self.counts(self.spec):
             return []
         return with_decorator(list_functions(self.tile.warps, self.packed.itemsize if self.packed else 0))
@@ -244,3 +261,8 @@ class Select(Schedule):
     def guard(self, operand: Operand, branch: Branch, place: str = "") -> str:
         """Return the mask of the elements that are read or stored."""
         return f", mask={branch.mask}" if branch.mask else ""
+
+
+def _bins(spec: KernelSpec) -> tuple[int, int]:
+    """Return the places that a kernel counts, and the bits of a counter."""
+    return next((node[2:] for node in spec.nodes if node[0] == "bins"), (0, 0))
