@@ -173,7 +173,10 @@ def _stacked(obj: Any, dtype: np.dtype, gpu: Device | None) -> Array:
 def _from_host(host: np.ndarray | None, dtype: np.dtype | None, device: Any, copy: bool | None) -> Array:
     """An Array over an ndarray, which is already copied if `copy` is true; in a dtype and on a device."""
     assert host is not None
-    return converted(from_host(host, Array), dtype, as_device(device, "asarray"), None if copy else copy)
+    made, target = from_host(host, Array), as_device(device, "asarray")
+    if dtype is None and copy is not False:
+        return to_device(made, target)
+    return converted(made, dtype, target, None if copy else copy)
 
 
 def converted(x: Array, dtype: np.dtype | None, device: Any, copy: bool | None) -> Array:

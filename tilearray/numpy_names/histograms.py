@@ -37,7 +37,7 @@ from tilearray.functions.arguments import (
     without_derivative,
 )
 from tilearray.functions.binary_search import bins_of, search
-from tilearray.functions.conversion import astype, single
+from tilearray.functions.conversion import astype, single, to_device
 from tilearray.functions.indexing.fold import fold
 from tilearray.functions.indexing.scatter import combine
 from tilearray.functions.joining import stack
@@ -377,7 +377,7 @@ def _edges(function: str, flat: Any, bins: Any, range: Any) -> tuple[Any, Equal 
     words = _words(flat, bins, range)
     known = None if words is None else _EDGES.get(words)
     if known is not None:
-        return asarray(known, device=flat.device), None
+        return to_device(known, flat.device), None
     extremes, bins = _extremes(flat, range, function), exact(function, bins)
     try:
         found = np.histogram_bin_edges(extremes, bins, range)
@@ -388,12 +388,12 @@ def _edges(function: str, flat: Any, bins: Any, range: Any) -> tuple[Any, Equal 
     if not found.size:
         raise ShapeError(f"{function}: expected edges of bins, got none; write a number of bins, or two edges")
     if words is not None:
-        _EDGES.put(words, found)
+        _EDGES.put(words, asarray(found, device="cpu"))
     return asarray(found, device=flat.device), Equal.of(found)
 
 
-_EDGES: TwoGenerations[np.ndarray] = TwoGenerations(128)
-"""Edges by the words that asked for them: to find them takes NumPy longer than a GPU to count."""
+_EDGES: TwoGenerations[Array] = TwoGenerations(128)
+"""Edges on the host by the words that asked for them: to find them takes NumPy longer than a GPU to count."""
 
 
 def _words(flat: Any, bins: Any, range: Any) -> tuple[Any, ...] | None:
