@@ -128,3 +128,8 @@ def test_a_file_on_disk_and_the_error_of_the_host(tmp_path):
         match=r"^to_triton: expected kernels of a GPU, got those of the host; write explain\(f, x, arch=90\)$",
     ):
         ta.explain(ta.exp, x(100)).to_triton()
+
+
+def test_a_kernel_whose_launch_asks_for_memory_has_no_file():
+    with pytest.raises(DeviceError, match=r"^to_triton: expected kernels that Triton can launch, got bins_sel"):
+        written(lambda x: ta.bincount(x, minlength=65_536), x(2**22, dtype="uint16"))

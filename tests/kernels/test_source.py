@@ -171,6 +171,7 @@ def test_sources_are_complete_and_device_functions_are_used() -> None:
     for how in ("maximum", "minimum"):
         combined = scattering(dtype_of("float32"), False, how).graph
         kernels.append(kernel_for(combined, (1000,), [(0,), (1,), (1,)]))
+    kernels.append(kernel_for(scattering(dtype_of("int64"), True, "count").graph, (1000,), [(0,), (1,)]))
     for side in ("left", "right"):
         kernels.append(kernel_for(searching(dtype_of("float32"), side).graph, (1000,), [(1,), (0,), (1,)]))
     kernels.append(kernel_for(_dividing(dtype_of("float32")).graph, (1,), [(1,), (0,)]))

@@ -22,6 +22,8 @@ import numpy as np
 import tilearray as ta
 from tilearray.functions import binary_search, distinct
 from tilearray.geometry import reduction
+from tilearray.geometry import selection as segments
+from tilearray.numpy_names import histograms
 
 Family = Callable[["Inputs"], list[Any]]
 
@@ -135,11 +137,13 @@ def gathers(of: Inputs) -> list[Any]:
     ta.add.at(z, of.ints(400, below=1000, seed=2), 2)
     ta.maximum.at(z, of.ints(400, below=1000, seed=3), 4)
     ta.put(counted, of.ints(9, below=40), 7)
+    with replaced(histograms, MANY=1), replaced(segments, PAIRED_SEGMENTS=2):
+        many = ta.bincount(ta.minimum(of.ints(90_001, below=90_000), 9000), minlength=9001)
     return [
         *(x[places], x[:, of.ints(9, below=33)], x[places, 3], ta.take(x, places, axis=0), y, z, counted),
         *(ta.take_along_axis(x, of.ints(50, 4, below=33), axis=1), flat[of.ints(3, 4, below=1000)]),
         *(ta.bincount(of.ints(5000, below=31)), ta.histogram(flat, bins=9)[0], ta.searchsorted(ta.sort(flat), flat)),
-        ta.tiles(x, (8, 8)).stack(),
+        *(many, ta.tiles(x, (8, 8)).stack()),
     ]
 
 

@@ -106,7 +106,7 @@ class _Memory:
 
 
 def written_out(title: str, kernels: Sequence[tuple[Kernel, Note]]) -> str:
-    """Return the file of launches. Raise DeviceError if one is of the host."""
+    """Return the file of launches. Raise DeviceError if one is of the host, or Triton cannot launch it."""
     definitions: dict[str, str] = {}
     launches = [_launch(kernel, note, number, definitions) for number, (kernel, note) in enumerate(kernels, 1)]
     parts: dict[int, list[_Part]] = {}
@@ -142,6 +142,11 @@ def _launch(kernel: Kernel, note: Note, number: int, definitions: dict[str, str]
         raise DeviceError("to_triton: expected kernels of a GPU, got those of the host; write explain(f, x, arch=90)")
     schedule = schedule_for(*note.request, kernel.arch)
     source = source_for(schedule)
+    if source.memory:
+        raise DeviceError(
+            f"to_triton: expected kernels that Triton can launch, got {source.name}, for which a launch asks for "
+            f"{source.memory} more bytes of shared memory; write print(explain(f, x)) to read it"
+        )
     return _Launch(_defined(source, number, definitions), kernel, schedule, source, note, _parts(note))
 
 
