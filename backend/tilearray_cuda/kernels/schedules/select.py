@@ -44,7 +44,7 @@ PACKED = {1: 4, 2: 4, 4: 4, 8: 6}
 PAIRED = Tile(1, 8192, 16)
 """The elements of a block whose counters share words, and the warps of a program: a multiprocessor runs one."""
 PAIRED_AT_ONCE = 4
-"""The elements of a thread that are counted before one of their atomics is awaited: more do not fit in registers."""
+"""The elements of a thread that are counted before one of their atomics is awaited."""
 MARKED = 2048
 """The elements of a block that is marked."""
 
