@@ -17,24 +17,29 @@ from tilearray import dtypes
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.devices import Device
 from tilearray.engine.expression import Expression
-from tilearray.promotion.operands import ZeroDim
+from tilearray.promotion.operands import ZeroDim, zero_dim
 from tilearray.promotion.scalars import Number, ScalarClass, as_number
 from tilearray.promotion.semantics import Semantics
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TypedScalar:
-    """A Python number that has one dtype under all semantics. `typed_scalar` returns the only object of each dtype."""
+    """A Python number that has one dtype under all semantics. `typed_scalar` returns the only object of each dtype.
+
+    It promotes like an array, or like a 0-d array if it was a NumPy scalar.
+    """
 
     dtype: np.dtype
+    promotes_as: np.dtype | ZeroDim
 
 
-_TYPED = {dtype: TypedScalar(dtype) for dtype in (*dtypes.ALL, *dtypes.PACKED)}
+_TYPED = {dtype: TypedScalar(dtype, dtype) for dtype in (*dtypes.ALL, *dtypes.PACKED)}
+_OF_NUMPY = {dtype: TypedScalar(dtype, zero_dim(dtype)) for dtype in (*dtypes.ALL, *dtypes.PACKED)}
 
 
-def typed_scalar(dtype: np.dtype) -> TypedScalar:
-    """Return the `TypedScalar` of a dtype."""
-    return _TYPED[dtype]
+def typed_scalar(dtype: np.dtype, *, of_numpy: bool = False) -> TypedScalar:
+    """Return the `TypedScalar` of a dtype, or that of NumPy scalars."""
+    return (_OF_NUMPY if of_numpy else _TYPED)[dtype]
 
 
 OperandType = np.dtype | ZeroDim | ScalarClass | TypedScalar

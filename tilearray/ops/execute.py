@@ -19,7 +19,7 @@ from tilearray.engine.plan import Key
 from tilearray.engine.signature import ArrayBase, overlap
 from tilearray.errors import DTypeError, OperandError, ScalarOverflowError, WriteError, type_name
 from tilearray.ops.moves import assign, storing
-from tilearray.ops.numbers import as_operands, numbers_alone, scalar_key
+from tilearray.ops.numbers import as_operands, numbers_alone, of_numpy, scalar_key
 from tilearray.ops.row import Row
 from tilearray.promotion.scalars import Number, as_number
 
@@ -43,6 +43,9 @@ def execute(row: Row, operands: Sequence[Any], out: Any = None) -> Any:
             continue
         key = scalar_key(row, operand, operands)
         if key is None:
+            known = of_numpy(row, operands)
+            if known is not None:
+                return run(row, *known, out, execute)
             return execute(row, as_operands(row, operands, out), out)
         keys.append(key)
         numbers += 1

@@ -1,7 +1,8 @@
-"""Operands that are not Arrays: Python numbers, which get a key, and NumPy scalars, which become 0-d arrays.
+"""Operands that are not Arrays: Python numbers and NumPy scalars.
 
-The key of a Python number is its value class, so a plan depends on the dtype that a value needs and never on the value.
-NumPy scalars are strongly typed: they promote like 0-d arrays. `tilearray.functions.arguments` makes Arrays of ndarrays
+Both get a key, and a kernel takes them as arguments. The key of a Python number is its value class, so a plan depends
+on the dtype that a value needs and never on the value. NumPy scalars are strongly typed: they promote like 0-d arrays,
+which they become in calls without Arrays. `tilearray.functions.arguments` makes Arrays of ndarrays
 and sequences. All other operands are errors.
 """
 
@@ -56,6 +57,36 @@ INTEGER_LIMITS: dict[np.dtype | None, tuple[int, int]] = {
     dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for dtype in dtypes.ALL if dtype.kind in "iu"
 }
 INTEGER_LIMITS[dtypes.bool_] = (1, 0)  # an empty range: beside bool, an integer always gets a dtype of the ladder
+
+
+_OF_NUMPY = {dtype.type: typed_scalar(dtype, of_numpy=True) for dtype in dtypes.ALL if dtype.kind in "biufc"}
+
+
+def of_numpy(row: Row, operands: Sequence[Any]) -> tuple[list[Key], Sequence[Any]] | None:
+    """Return keys and operands where each NumPy scalar is a Python number.
+
+    None if other operands have no key, no operand is an Array, or the row refuses some Python numbers.
+    """
+    if row.refuse_scalar is not None:
+        return None
+    keys: list[Key] = []
+    found: list[Any] = []
+    arrays = 0
+    for operand in operands:
+        kind = operand.__class__
+        if issubclass(kind, ArrayBase):
+            keys.append(operand._signature)
+            arrays += 1
+        elif kind in _OF_NUMPY:
+            keys.append(_OF_NUMPY[kind])
+            operand = operand.item()
+        else:
+            key = scalar_key(row, operand, operands)
+            if key is None:
+                return None
+            keys.append(key)
+        found.append(operand)
+    return (keys, found) if arrays else None
 
 
 def as_operands(row: Row, operands: Sequence[Any], out: ArrayBase | None) -> list[Any]:

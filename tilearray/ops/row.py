@@ -178,7 +178,7 @@ class Row:
         rest = plain[self.masks : end]
         if promotion is Promotion.ALWAYS_BOOL and len(rest) > 1 and all_integers(rest):
             return self._exact_comparison(semantics, rest)
-        operands = [given.dtype if isinstance(given, TypedScalar) else given for given in types[self.masks : end]]
+        operands = [given.promotes_as if isinstance(given, TypedScalar) else given for given in types[self.masks : end]]
         common = self.common_dtype(semantics, [*operands, *plain[end:]], [])
         self._check_kind(semantics, common)
         if not self.moves:

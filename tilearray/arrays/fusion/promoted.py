@@ -132,7 +132,7 @@ def _typing(schema: Schema, semantics: Semantics, operands: Sequence[Any], outpu
         return _Typing(((),) * len(operands), None)
     positions, method = schema.promotion[output]
     keys = tuple([_key(operands[position], schema.number_types[position]) for position in positions])
-    types = [given.dtype if isinstance(given, TypedScalar) else given for given in types_of(keys, semantics)]
+    types = [given.promotes_as if isinstance(given, TypedScalar) else given for given in types_of(keys, semantics)]
     common = computed_as(method, semantics, semantics.decide(types, schema.name, []))
     compute = common if method in NEVER_WIDER else opmath(common)
     casts = [(common, compute) if place in positions else () for place in range(len(operands))]
