@@ -55,6 +55,20 @@ def test_the_compiler_takes_searches(dtype, side):
         assert "ld.global" in compile_source(kernel_for(graph, shape, strides).source, 90).ptx
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float32", "float64"])
+def test_the_compiler_takes_searches_for_bins(dtype):
+    """One launch; the last edge is read once more."""
+    from support.kernels import kernel_for
+    from support.oracles.formats import dtype_of
+
+    from tilearray.functions.binary_search import _binning
+    from tilearray_cuda.kernels.compile import compile_source
+
+    compiled = compile_source(kernel_for(_binning(dtype_of(dtype)).graph, (5000,), [(1,), (0,), (1,)]).source, 90)
+    assert "st.global" in compiled.ptx
+    assert "st.local" not in compiled.ptx
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint64", "float32", "float64"])
 def test_the_compiler_takes_searches_in_buckets(dtype):
     """Nothing is spilled, whatever the layout of values."""
