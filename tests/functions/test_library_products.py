@@ -5,6 +5,7 @@ Everything else of the device runs on the host, so the layouts, copies, casts an
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator
 
@@ -121,13 +122,22 @@ def test_the_plan_of_any_readable_product_is_kept(gpu, monkeypatch):
     """Also that of a kernel which is preferred to the library, for matrices of any size."""
     monkeypatch.setattr(device_products, "LARGE", 2**12)
     products = gpu.backend.products
-    monkeypatch.setattr(products, "is_small", lambda dtype, work: work <= cublas.SMALL[dtype.name] // 2**14)
+    monkeypatch.setattr(products, "is_small", functools.partial(cublas.Products.is_small, products))
+    monkeypatch.setattr(cublas, "SMALL", {name: work // 2**14 for name, work in cublas.SMALL.items()})
     for rows, dtype, small in ((16, "float32", True), (64, "float32", False), (16, "float64", False)):
         x = ta.zeros((rows, 16), dtype=dtype, device=gpu)
         y = ta.zeros((16, 16), dtype=dtype, device=gpu)
-        assert products.is_small(x.dtype, rows * 16 * 16) == small
+        assert products.is_small(x.dtype, rows, 16, 16) == small
         assert device_products.whole("matmul", x, y, x.dtype) is not None
     assert device_products.whole("matmul", x, y[::-1], x.dtype) is None  # of which a copy is made first
+
+
+def test_long_sums_of_few_results_are_no_small_products(gpu):
+    is_small = functools.partial(cublas.Products.is_small, gpu.backend.products, np.dtype("float32"))
+    assert is_small(64, 1024, 64)
+    assert not is_small(64, 1025, 64)
+    assert is_small(16, 1500, 1600)
+    assert not is_small(2, 100_000, 2)
 
 
 AXES = st.lists(st.integers(1, 4), min_size=2, max_size=4)

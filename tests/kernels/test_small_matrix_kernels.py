@@ -177,9 +177,12 @@ def test_joins(process, name):
 
 def _joins(name: str) -> None:
     """Of few dense arrays of at most 8 bytes an element in one launch, of all others in one for each array."""
+    from unittest import mock
+
     from support.interpreter.emulated_gpu import emulated_device
 
     import tilearray as ta
+    from tilearray.functions import joining
 
     device = emulated_device()
     rng = np.random.default_rng(6)
@@ -211,7 +214,8 @@ def _joins(name: str) -> None:
         for shift in (0, 1, 0):  # the second time elsewhere in memory, where no vectors begin
             given = [_elsewhere(each, device, shift) for each in exact]
             launches = device.backend.launches
-            found = function(given, axis=axis)
+            with mock.patch.object(joining, "FEW_JOINED", 2**16):
+                found = function(given, axis=axis)
             count = sum(each.size > 0 for each in exact)
             launches = device.backend.launches - launches
             assert launches == (1 if one else count), (function.__name__, [each.shape for each in given], launches)

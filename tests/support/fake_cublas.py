@@ -124,7 +124,7 @@ class FakeProducts(cublas.Products):
     def _handles(self) -> Any:
         return self
 
-    def is_small(self, dtype: Any, work: int) -> bool:
+    def is_small(self, dtype: Any, rows: int, depth: int, columns: int) -> bool:
         """The stand-in computes all products."""
         return False
 

@@ -207,8 +207,8 @@ class Products(Protocol):
         """The products of 8-bit floats with scales."""
         ...
 
-    def is_small(self, dtype: np.dtype, work: int, /) -> bool:
-        """Whether a kernel takes less time for the product of two matrices with so many multiplications."""
+    def is_small(self, dtype: np.dtype, rows: int, depth: int, columns: int, /) -> bool:
+        """Whether a kernel takes less time for a product of two matrices."""
         ...
 
     def kernel(self, dtype: np.dtype, loop: Loop, aligned: tuple[bool, bool], /) -> ProductKernel:

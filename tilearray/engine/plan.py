@@ -441,7 +441,7 @@ def library_of(arrays: Sequence[Signature], dtype: np.dtype) -> Products | None:
         return None
     if len(layouts) == 2 and all(layout.ndim == 2 for layout in layouts):
         (rows, depth), columns = layouts[0].shape, layouts[1].shape[1]
-        if rows > 1 and columns > 1 and products.is_small(dtype, rows * depth * columns):
+        if rows > 1 and columns > 1 and products.is_small(dtype, rows, depth, columns):
             return None
     return products
 

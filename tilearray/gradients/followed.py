@@ -137,8 +137,8 @@ class _EveryProduct:
         del shape, strides
         return True
 
-    def is_small(self, dtype: np.dtype, work: int) -> bool:
-        del dtype, work
+    def is_small(self, dtype: np.dtype, rows: int, depth: int, columns: int) -> bool:
+        del dtype, rows, depth, columns
         return False
 
 

@@ -73,7 +73,7 @@ def of_numpy(row: Row, operands: Sequence[Any]) -> tuple[list[Key], Sequence[Any
     found: list[Any] = []
     arrays = 0
     for operand in operands:
-        kind = operand.__class__
+        kind = type(operand)
         if issubclass(kind, ArrayBase):
             keys.append(operand._signature)
             arrays += 1
