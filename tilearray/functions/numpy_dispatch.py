@@ -32,6 +32,7 @@ from tilearray.interchange.numpy import from_host_object
 from tilearray.ops import BY_UFUNC, composed
 from tilearray.ops.execute import execute
 from tilearray.ops.moves import assign
+from tilearray.ops.numbers import OF_NUMPY
 from tilearray.ops.op import Op
 
 _NDARRAY: Any = np.ndarray  # Any: else a type checker takes dtypes to be unknown
@@ -62,6 +63,10 @@ def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: Ma
     >>> np.add(np.array([1, 2]), ta.asarray([3, 4]))
     Array([4, 6], dtype=int64, device='cpu')
     """
+    if not kwargs and method == "__call__":
+        found = _of_scalar(ufunc, inputs)
+        if found is not None:
+            return found
     if not _all_known((*inputs, *(kwargs.get("out") or ())), "__array_ufunc__"):
         return NotImplemented
     options = {name: value for name, value in kwargs.items() if value is not _UFUNC_USUAL.get(name, ufunc)}
@@ -79,6 +84,17 @@ def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: Ma
     if method == "__call__" and not options and all(target is None for target in targets):
         return _ours_or_numpys(ufunc, tuple(operands), {})
     return run_with_numpy(_shown(ufunc, method), getattr(ufunc, method), inputs, kwargs)
+
+
+def _of_scalar(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
+    """Run the operator of a NumPy scalar and an Array, which NumPy asks first; None if it is another call."""
+    op = _OPS.get(ufunc)
+    if op is None or len(inputs) != 2 or not issubclass(type(inputs[1]), ArrayBase):
+        return None
+    scalar, x = inputs
+    if type(scalar) is np.ndarray and not scalar.ndim:  # NumPy makes this of its scalars
+        scalar = scalar[()]
+    return execute(op, (scalar, x)) if type(scalar) in OF_NUMPY else None
 
 
 def _op_of(ufunc: np.ufunc) -> Op | None:

@@ -59,7 +59,8 @@ INTEGER_LIMITS: dict[np.dtype | None, tuple[int, int]] = {
 INTEGER_LIMITS[dtypes.bool_] = (1, 0)  # an empty range: beside bool, an integer always gets a dtype of the ladder
 
 
-_OF_NUMPY = {dtype.type: typed_scalar(dtype, of_numpy=True) for dtype in dtypes.ALL if dtype.kind in "biufc"}
+OF_NUMPY = {dtype.type: typed_scalar(dtype, of_numpy=True) for dtype in dtypes.ALL if dtype.kind in "biufc"}
+"""The keys of NumPy's scalars, by class."""
 
 
 def of_numpy(row: Row, operands: Sequence[Any]) -> tuple[list[Key], Sequence[Any]] | None:
@@ -77,8 +78,8 @@ def of_numpy(row: Row, operands: Sequence[Any]) -> tuple[list[Key], Sequence[Any
         if issubclass(kind, ArrayBase):
             keys.append(operand._signature)
             arrays += 1
-        elif kind in _OF_NUMPY:
-            keys.append(_OF_NUMPY[kind])
+        elif kind in OF_NUMPY:
+            keys.append(OF_NUMPY[kind])
             operand = operand.item()
         else:
             key = scalar_key(row, operand, operands)
