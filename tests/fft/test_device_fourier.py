@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -29,9 +31,10 @@ def gpu(elsewhere):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_all_transforms(gpu, seed, monkeypatch):
-    """With one seed, axes of real numbers are apart, as those of large arrays are."""
+    """With one seed, axes of real numbers are apart, as those of large arrays are; with another, all axes are long."""
     monkeypatch.setattr(cufft, "call", lambda *arguments: None)
-    monkeypatch.setattr(device_fourier, "ALONE", 1 if seed % 2 else device_fourier.ALONE)
+    monkeypatch.setattr(device_fourier, "ALONE", 1 if seed == 1 else device_fourier.ALONE)
+    monkeypatch.setattr(device_fourier, "LONGEST", 1 if seed == 2 else device_fourier.LONGEST)
     check_transforms(gpu, seed, 200)
     library = gpu.backend.transforms.library
     assert library.runs > 200
@@ -65,6 +68,116 @@ def test_dense_operands_are_not_copied(gpu):
         call()
     assert launches == []
     assert library.runs == 10 + 3  # along axis 1 a call for each of the four planes
+
+
+LONG = {
+    "first axis": ((12, 5), lambda x: x, 0, 1),
+    "first axis of three": ((12, 3, 5), lambda x: x, 0, 1),
+    "middle axis": ((3, 12, 5), lambda x: x, 1, 3),
+    "permuted axes": ((12, 3, 5), lambda x: ta.permute_dims(x, (2, 0, 1)), 1, 1),
+    "every second column": ((12, 10), lambda x: x[:, ::2], 0, 1),
+    "every second row": ((24, 4), lambda x: x[::2], 0, 1),
+    "some columns": ((12, 10), lambda x: x[:, 2:6], 0, 1),
+}
+"""Arrays with a long axis: a shape, a view, the axis, and the calls of the library."""
+SHORT = {
+    "last axis": ((5, 12), lambda x: x, 1, 1),
+    "Fortran order": ((5, 12), lambda x: x.T, 0, 1),
+    "one column": ((12, 1), lambda x: x, 0, 1),
+    "every second element": ((24,), lambda x: x[::2], 0, 1),
+    "few rows": ((8, 5), lambda x: x, 0, 1),
+}
+"""Arrays whose axis is the fastest, or not long."""
+
+
+@pytest.fixture
+def counted(gpu, monkeypatch):
+    """Counts of library calls, copies and other operations, bytes of new arrays, and plans that were asked for."""
+    monkeypatch.setattr(device_fourier, "LONGEST", 8)
+    counts = SimpleNamespace(launches=[], nbytes=[], asked=[])
+    planned, allocate, bound = cufft.Transforms.planned, gpu.backend.allocate, gpu.backend.bind
+
+    def bind(*given):
+        call = bound(*given)
+        return lambda *words: counts.launches.append(words) or call(*words)
+
+    monkeypatch.setattr(cufft.Transforms, "planned", lambda *given: counts.asked.append(given) or planned(*given))
+    gpu.backend.bind = bind
+    gpu.backend.allocate = lambda nbytes, stream=None: counts.nbytes.append(nbytes) or allocate(nbytes, stream)
+    return counts
+
+
+def _values(shape, dtype):
+    rng = np.random.default_rng(6)
+    values = rng.normal(size=shape) + 1j * rng.normal(size=shape)
+    return (values if np.dtype(dtype).kind == "c" else values.real).astype(dtype)
+
+
+@pytest.mark.parametrize("case", [*LONG, *SHORT])
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft"])
+@pytest.mark.parametrize("double", [False, True])
+def test_long_axes_are_the_fastest_of_a_temporary(gpu, counted, case, name, double):
+    """The library writes the temporary, and one copy, which also scales, the result. Later calls plan nothing."""
+    shape, view, axis, calls = (LONG | SHORT)[case]
+    host = _values(shape, ("float32", "float64")[double] if name == "rfft" else ("complex64", "complex128")[double])
+    x, library = view(ta.asarray(host, device=gpu)), gpu.backend.transforms.library
+    exact = ta.to_numpy(x)
+    for norm in ("backward", "ortho"):
+        scales = norm == "ortho" or name == "ifft"
+        wanted = getattr(np.fft, name)(exact, axis=axis, norm=norm)
+        for again in range(3):
+            runs = library.runs
+            for each in (counted.launches, counted.nbytes, counted.asked):
+                each.clear()
+            found = getattr(ta.fft, name)(x, axis=axis, norm=norm)
+            assert library.runs - runs == calls
+            assert len(counted.launches) == (1 if case in LONG else scales)
+            results = [nbytes for nbytes in counted.nbytes if nbytes != 128]  # the workspace
+            assert results == [found.nbytes] * (2 if case in LONG else 1)
+            assert len(counted.asked) == (not again)
+            np.testing.assert_allclose(ta.to_numpy(found), wanted, rtol=1e-5, atol=1e-5)
+        np.testing.assert_array_equal(ta.to_numpy(x), exact)
+        expected = device_fourier._ordered(x._signature.layout, found.shape)
+        assert found._signature.layout == expected
+    if case in LONG:
+        _, (_, step, _, _), (_, written_step, written_distance, _), _ = next(iter(library.plans.values()))
+        assert step > 1
+        assert (written_step, written_distance) == (1, found.shape[axis])
+
+
+@pytest.mark.parametrize("case", [*LONG, *SHORT])
+def test_long_axes_of_other_transforms(gpu, counted, case):
+    """Of those that are not planned: to real numbers, and of operands that are cut or padded."""
+    shape, view, axis, calls = (LONG | SHORT)[case]
+    x, library = view(ta.asarray(_values(shape, "complex64"), device=gpu)), gpu.backend.transforms.library
+    exact, size = ta.to_numpy(x), x.shape[axis]
+    for name, n in (("irfft", size), ("irfft", size + 1), ("hfft", size), ("fft", size + 3), ("fft", size - 1)):
+        if case == "few rows" and n > 8:
+            continue
+        counted.nbytes.clear()
+        runs = library.runs
+        found = getattr(ta.fft, name)(x, n, axis)
+        wanted = getattr(np.fft, name)(exact, n, axis)
+        if name == "irfft" and case == "middle axis" and n % 2:
+            assert library.runs - runs == 1  # of a copy: the planes of the result do not begin at pairs
+        else:
+            assert library.runs - runs == calls
+            assert counted.nbytes.count(found.nbytes) == (2 if case in LONG else 1) + (name == "fft"), name
+        np.testing.assert_allclose(ta.to_numpy(found), wanted, rtol=1e-5, atol=1e-4)
+        np.testing.assert_array_equal(ta.to_numpy(x), exact)
+
+
+def test_long_axes_in_recordings_and_of_several_axes(gpu, counted):
+    """What a recording has not computed yet is read; several axes are one plan and no copy."""
+    host = _values((12, 5), "complex64")
+    x, library = ta.asarray(host, device=gpu), gpu.backend.transforms.library
+    with ta.lazy():
+        found = ta.fft.ifft(x * 2.0, axis=0) + 1.0
+    np.testing.assert_allclose(ta.to_numpy(found), np.fft.ifft(host * 2, axis=0) + 1, rtol=1e-5, atol=1e-5)
+    counted.launches.clear()
+    runs = library.runs
+    np.testing.assert_allclose(ta.to_numpy(ta.fft.fftn(x)), np.fft.fftn(host), rtol=1e-5, atol=1e-4)
+    assert (library.runs - runs, counted.launches) == (1, [])
 
 
 def test_the_first_axis_of_large_real_arrays_is_the_fastest_of_the_result(gpu, monkeypatch):

@@ -65,6 +65,27 @@ def test_real_planes_of_both_layouts(shape):
             np.testing.assert_array_equal(ta.to_numpy(given), host)
 
 
+@pytest.mark.parametrize(("shape", "axis"), [((16384, 33), 0), ((9000, 64), 0), ((3, 10007, 8), 1), ((16384, 2, 3), 0)])
+def test_long_axes_that_are_not_the_fastest(shape, axis):
+    """Each call twice, as the second one is planned, and then in a graph."""
+    rng = np.random.default_rng(8)
+    values = rng.normal(size=shape) + 1j * rng.normal(size=shape)
+    for name, real, eps in (("complex64", "float32", 1e-5), ("complex128", "float64", 1e-13)):
+        for function, dtype in (("fft", name), ("ifft", name), ("rfft", real), ("irfft", name)):
+            host = (values if dtype == name else values.real).astype(dtype)
+            x, wanted = ta.asarray(host, device="cuda"), getattr(np.fft, function)(host, axis=axis)
+            transform = getattr(ta.fft, function)
+            for _ in range(2):
+                found = transform(x, axis=axis)
+                assert np.abs(ta.to_numpy(found) - wanted).max() < eps * np.abs(wanted).max()
+            np.testing.assert_array_equal(ta.to_numpy(x), host)
+            with ta.cuda.graph() as g:
+                captured = transform(x, axis=axis)
+            x[...] = x * 2.0
+            g.replay()
+            assert np.abs(ta.to_numpy(captured) - 2 * wanted).max() < 2 * eps * np.abs(wanted).max()
+
+
 def test_misaligned_real_operands():
     x = ta.asarray(np.arange(65.0, dtype="float32"), device="cuda")
     for start in range(4):

@@ -1,4 +1,4 @@
-"""Inverse transforms to real numbers on an emulated GPU, whose cuFFT is NumPy."""
+"""Transforms that launch kernels of ours, on an emulated GPU whose cuFFT is NumPy."""
 
 from __future__ import annotations
 
@@ -55,3 +55,45 @@ def _transform_some(name: str, is_apart: bool) -> None:
         np.testing.assert_array_equal(ta.to_numpy(x), host)
     endless = ta.asarray(np.array([complex(3, np.inf), 0, 0], name), device=device)
     np.testing.assert_allclose(ta.to_numpy(ta.fft.irfft(endless)), 0.75)
+
+
+@pytest.mark.parametrize("name", ["complex64", "complex128"])
+def test_long_axes_are_a_pass_and_a_copy(process, name):
+    process.pool.submit(_transform_long, name).result()
+
+
+def _transform_long(name: str) -> None:
+    """The copy of tiles also scales, and takes inf as it is."""
+    from unittest import mock
+
+    from support.fake_cufft import FakeTransforms
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+    from tilearray.engine.caches import TwoGenerations
+    from tilearray.fft import device_fourier, transforms
+
+    device = emulated_device()
+    device.backend.transforms = FakeTransforms(device.backend)
+    rng = np.random.default_rng(2)
+    with (
+        mock.patch.object(device_fourier, "LONGEST", 32),
+        mock.patch.object(transforms, "_KNOWN", TwoGenerations(64)),
+    ):
+        for shape, axis in (((70, 33), 0), ((2, 64, 40), 1), ((45, 2, 3), 0)):
+            host = (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(name)
+            x, real = ta.asarray(host, device=device), ta.asarray(host.real.copy(), device=device)
+            for norm in ("backward", "ortho"):
+                for function, given in ((ta.fft.fft, x), (ta.fft.ifft, x), (ta.fft.rfft, real)):
+                    wanted = getattr(np.fft, function.__name__)(ta.to_numpy(given), axis=axis, norm=norm)
+                    for _ in range(2):
+                        launches = device.backend.launches
+                        found = function(given, axis=axis, norm=norm)
+                        assert device.backend.launches - launches == 1
+                        assert found._signature.layout.contiguous
+                        near = 2e-5 if name == "complex64" else 1e-13
+                        np.testing.assert_allclose(ta.to_numpy(found), wanted, rtol=near, atol=near)
+        endless = np.zeros((64, 2), name)
+        endless[0, 0] = complex(3, np.inf)
+        found = ta.to_numpy(ta.fft.ifft(ta.asarray(endless, device=device), axis=0))
+        np.testing.assert_array_equal(np.isnan(found), np.isnan(np.fft.fft(endless, axis=0)))

@@ -4,8 +4,9 @@ A library transforms elements as they lie, if it can read them, else a copy of t
 last. Axes that are cut or padded, and dtypes that differ, also need a copy. The result lies as the operand of the
 library, so it is dense but not always in C order. More than three axes are several transforms, and so are those to real
 numbers: all other axes first, in place. Large real arrays of two axes are transformed along the last axis, and then
-along the first one, which lies as the fastest axis in the result. Divisions by the sizes are one more operation, in
-place.
+along the first one, which lies as the fastest axis in the result. A transform along one long axis that is not the
+fastest of the result writes a temporary of the result's size, in which it is, and the result is a copy of that: see
+`LONGEST`. Divisions by the sizes are one more operation, in place, or part of a planned copy.
 
 A transform of which the operand is at most converted to another dtype is planned once for each signature of an array:
 see `Passes`.
@@ -56,6 +57,14 @@ That is if the operand does not lie in C order. From a first axis that is the fa
 float32 took 28 us of an H100, and one took 50, all of it of the host; to 2048 x 2048 54 and 56; to 4096 x 4096 222 and
 207. From one in C order, one took less at each size: 24 and 28, 50 and 57, 201 and 227.
 """
+LONGEST: Final = 2**13
+"""The most elements of a transformed axis that the library writes with a step.
+
+Of a longer axis it takes several kernels, and all of them read and write with the step. So it writes a temporary whose
+fastest axis is the transformed one, and a copy by tiles stores the result. Along the first axis of 16384 x 1024
+complex64 this took 281 us of an H200, and 444 without a temporary; of complex128 495 and 896. Of 4096 x 4096 it took
+198 and 139, and 432 and 314. Other sizes were not measured.
+"""
 
 
 class Passes:
@@ -76,6 +85,8 @@ class Passes:
         By what the result is multiplied.
     unit : int
         What the address of the operand must be a multiple of.
+    rows : Layout or None
+        That of a temporary of which the result is a copy, if the passes write one.
     """
 
     def __init__(
@@ -87,8 +98,10 @@ class Passes:
         scale: float | None,
         unit: int,
         between: Signature | None = None,
+        rows: Layout | None = None,
     ) -> None:
         self._transforms, self._converted, self._target, self._between = transforms, converted, target, between
+        self._rows = None if rows is None else signature_of(rows, target.dtype, target.device)
         self._passes, self._scale, self._unit = passes, scale, unit
         self._parts = signature_of(Layout.of((2 * target.layout.size,)), REAL_PART[target.dtype], target.device)
 
@@ -101,6 +114,8 @@ class Passes:
             copy = empty_array(x.__class__, self._converted, stream)
             x = run_fixed(_conversion(x._signature.dtype, self._converted.dtype), (x,), copy)
         found = self._transformed(x, stream)
+        if self._rows is not None:
+            return self._copy(found, empty_array(x.__class__, self._target, stream))
         if self._scale is not None:
             parts = found._make(found._buffer, 0, self._parts)
             run_fixed(_scaling(self._parts.dtype), (parts, self._scale), parts)
@@ -108,7 +123,7 @@ class Passes:
 
     def _transformed(self, x: Any, stream: Any) -> Any:
         transform = self._transforms.run
-        found = empty_array(x.__class__, self._target, stream)
+        found = empty_array(x.__class__, self._rows or self._target, stream)
         place = found._buffer, 0
         between = None if self._between is None else empty_array(x.__class__, self._between, stream)
         read, written = (x._buffer, x._offset), place if between is None else (between._buffer, 0)
@@ -116,6 +131,12 @@ class Passes:
             transform(stream, planned, inverse, read, written)
             read, written = written, place
         return found
+
+    def _copy(self, x: Any, found: Any) -> Any:
+        """Copy a temporary to the result, multiplied by the scale."""
+        if self._scale is None:
+            return run_fixed(_conversion(x.dtype, x.dtype), (x,), found)
+        return run_fixed(_multiplied(x.dtype), (x, self._scale), found)
 
 
 class RealPasses:
@@ -223,8 +244,8 @@ def _multiplied(dtype: np.dtype) -> FixedOperation:
     """Return the operation that scales complex numbers."""
     builder = ExpressionBuilder()
     given = builder.array(dtype), builder.number(REAL_PART[dtype])
-    found = builder.call("scaled", given, dtype, "complex_scaled({x}, {y})")
-    return FixedOperation("irfft", builder.build([found], [dtype]))
+    found = builder.call("multiply", given, dtype, "complex_scaled({x}, {y})")
+    return FixedOperation("fft", builder.build([found], [dtype]))
 
 
 @cache
@@ -272,10 +293,10 @@ class DeviceFourier:
         if method == "from_real":
             return None if inverse else self._once_from_real(converted, x, source, sizes, axes, norm, dtype)
         target = source.dense()
-        passes = self._in_groups(source, target, axes, inverse, dtype)
-        return passes and Passes(
-            self._transforms, converted, signature_of(target, dtype, x.device), passes, _scale(sizes, inverse, norm), 1
-        )
+        rows = _rows(target, axes, sizes[-1])
+        passes = self._in_groups(source, rows or target, axes, inverse, dtype)
+        result, scale = signature_of(target, dtype, x.device), _scale(sizes, inverse, norm)
+        return passes and Passes(self._transforms, converted, result, passes, scale, 1, rows=rows)
 
     def _once_from_real(
         self, converted: Signature | None, x: Any, source: Layout, sizes: Ints, axes: Ints, norm: str, dtype: np.dtype
@@ -289,10 +310,11 @@ class DeviceFourier:
         shape = list(x.shape)
         shape[axes[-1]] = shape[axes[-1]] // 2 + 1
         target = _ordered(source, tuple(shape))
-        first = self._transforms.planned("r2c", wide.name, *_places("r2c", source, target, last))
+        rows = _rows(target, axes, sizes[-1])
+        first = self._transforms.planned("r2c", wide.name, *_places("r2c", source, rows or target, last))
         if first is None and last != axes[-1:]:
             last = axes[-1:]
-            first = self._transforms.planned("r2c", wide.name, *_places("r2c", source, target, last))
+            first = self._transforms.planned("r2c", wide.name, *_places("r2c", source, rows or target, last))
         turned = _turned(target, axes[: -len(last)])
         rest = self._in_groups(target, turned or target, axes[: -len(last)], False, wide)
         if first is None or rest is None:
@@ -300,7 +322,7 @@ class DeviceFourier:
         result, scale = signature_of(turned or target, wide, x.device), _scale(sizes, False, norm)
         between = None if turned is None else signature_of(target, wide, x.device)
         unit = wide.itemsize if converted is None else 1
-        return Passes(self._transforms, converted, result, [(first, False), *rest], scale, unit, between)
+        return Passes(self._transforms, converted, result, [(first, False), *rest], scale, unit, between, rows)
 
     def _once_to_real(self, x: Any, sizes: Ints, axes: Ints, norm: str, dtype: np.dtype) -> RealPasses | None:
         """Return the `RealPasses` of an inverse transform to real numbers; None for other axes and arrays."""
@@ -397,13 +419,15 @@ class DeviceFourier:
         if not x.size:
             return new_like(x, tuple(shape), dtype)
         found = x if in_place and kind == "c2c" else _like(x, tuple(shape), dtype)
-        planned = self._planned(kind, x, found, axes)
+        rows = _rows(found._signature.layout, axes, max(x.shape[axes[-1]], shape[axes[-1]]))
+        written = found if rows is None else new_array(x.__class__, signature_of(rows, dtype, x.device))
+        planned = self._planned(kind, x, written, axes)
         if planned is None:
             x = _with_last(x, axes)
-            found = x if kind == "c2c" else _like(x, tuple(shape), dtype)
+            written = found = x if kind == "c2c" else _like(x, tuple(shape), dtype)
             planned = self._planned(kind, x, found, axes)
-        self._run(planned, inverse, x, found)
-        return found
+        self._run(planned, inverse, x, written)
+        return found if written is found else execute(assign, (written,), found)
 
     def _run(self, planned: Any, inverse: bool, x: Any, found: Any) -> None:
         read, written = [(each._buffer, each._offset) for each in (x, found)]
@@ -422,6 +446,17 @@ def _turned(layout: Layout, axes: Ints) -> Layout | None:
     if len(axes) != 1 or len(layout.shape) != 2 or not layout.size or layout.strides[axes[0]] == 1:
         return None
     return _dense(layout.shape, (1 - axes[0], axes[0]))
+
+
+def _rows(layout: Layout, axes: Ints, size: int) -> Layout | None:
+    """Return the layout of a temporary whose fastest axis is that of a long transform; `layout` is that of the result.
+
+    None if several axes are transformed, the axis is short, or it is the fastest one already.
+    """
+    if len(axes) != 1 or size <= LONGEST or layout.strides[axes[0]] == 1:
+        return None
+    order = sorted(range(len(layout.shape)), key=lambda axis: (axis in axes, -layout.strides[axis]))
+    return _dense(layout.shape, order)
 
 
 def _first_of_real(shape: Ints, axes: Ints) -> Ints:

@@ -62,6 +62,11 @@ def fft(x: A | HostData, /, n: int | None = None, axis: int = -1, norm: Norm | N
     ImportError
         If `x` is on a GPU, and tilearray[linalg] is not installed.
 
+    Notes
+    -----
+    On a GPU, the transform along an axis of more than 8192 elements that is not the fastest in memory takes a temporary
+    of the size of the result.
+
     Examples
     --------
     >>> import tilearray as ta
