@@ -199,3 +199,12 @@ def test_products_are_split_where_they_are_cheapest():
         for _ in range(10):
             sizes = rng.integers(1, 20, count + 1).tolist()
             assert cost(sizes, cheapest_splits(sizes), 0, count - 1) == least(sizes)
+
+
+@pytest.mark.parametrize("p", [1, -1, np.inf, "fro", 2])
+def test_gradients_of_condition_numbers(gpu, p):
+    """Those of the host, also where the condition is that of an inverse."""
+    host = ta.asarray(np.random.default_rng(9).normal(size=(4, 4)))
+    wanted = ta.grad(lambda x: ta.linalg.cond(x, p))(host)
+    found = ta.grad(lambda x: ta.linalg.cond(x, p))(host.to_device(gpu))
+    np.testing.assert_allclose(ta.to_numpy(found.to_device("cpu")), ta.to_numpy(wanted), rtol=1e-9)

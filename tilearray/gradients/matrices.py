@@ -125,11 +125,9 @@ class FollowedMatrices(DeviceMatrices):
             return super().solve(x1, x2, dtype)
         return self._recorded("solve", (x1, x2), (dtype,), _solve)
 
-    def _solved(self, x1: Any, x2: Any, wide: np.dtype) -> Any:
-        return _without_errors(self.solve(x1, x2, wide))
-
-    def _inverted(self, x: Any, wide: np.dtype) -> Any:
-        return _without_errors(self.inv(x, wide))
+    def _inverted(self, x: Any, wide: np.dtype, told: Callable[[Any], Any]) -> tuple[Any, Any]:
+        found, info = _without_errors(self.inv(x, wide))
+        return found, told(info)
 
     def lstsq(self, a: Any, b: Any, rcond: float | None, dtype: np.dtype) -> Any:
         def rule(operands: Sequence[Any], results: Sequence[Any], cotangents: Sequence[Any]) -> Sequence[Any]:

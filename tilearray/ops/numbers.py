@@ -74,7 +74,7 @@ def of_numpy(row: Row, operands: Sequence[Any]) -> tuple[list[Key], Sequence[Any
     found: list[Any] = []
     arrays = 0
     for operand in operands:
-        kind = type(operand)
+        kind: Any = type(operand)  # not __class__, which an object may claim to be
         if issubclass(kind, ArrayBase):
             keys.append(operand._signature)
             arrays += 1
