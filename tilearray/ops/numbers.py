@@ -74,12 +74,11 @@ def of_numpy(row: Row, operands: Sequence[Any]) -> tuple[list[Key], Sequence[Any
     found: list[Any] = []
     arrays = 0
     for operand in operands:
-        kind: Any = type(operand)  # not __class__, which an object may claim to be
-        if issubclass(kind, ArrayBase):
+        if issubclass(type(operand), ArrayBase):
             keys.append(operand._signature)
             arrays += 1
-        elif kind in OF_NUMPY:
-            keys.append(OF_NUMPY[kind])
+        elif type(operand) in OF_NUMPY:
+            keys.append(OF_NUMPY[type(operand)])
             operand = operand.item()
         else:
             key = scalar_key(row, operand, operands)
