@@ -76,6 +76,7 @@ def test_many_programs_meet_at_few_places(bins, dtype):
         ("check_counts", (54, CASES // 16, 100_000)),
         ("check_refusals", ()),
         ("check_bins", ()),
+        ("check_known_edges", ()),
         ("check_many_bins", (1,)),
         ("check_many_bins", (132,)),
         ("check_gradients", ()),

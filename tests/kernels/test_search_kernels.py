@@ -22,6 +22,7 @@ pytestmark = [needs_triton, pytest.mark.slow]
         ("check_counts", (4, 4, 5000)),
         ("check_refusals", ()),
         ("check_bins", ()),
+        ("check_known_edges", ()),
         ("check_many_bins", (1,)),
         ("check_many_bins", (3,)),
         ("check_gradients", ()),

@@ -377,7 +377,8 @@ def _edges(function: str, flat: Any, bins: Any, range: Any) -> tuple[Any, Equal 
     words = _words(flat, bins, range)
     known = None if words is None else _EDGES.get(words)
     if known is not None:
-        return to_device(known, flat.device), None
+        edges, equal = known
+        return to_device(edges, flat.device), equal
     extremes, bins = _extremes(flat, range, function), exact(function, bins)
     try:
         found = np.histogram_bin_edges(extremes, bins, range)
@@ -387,18 +388,22 @@ def _edges(function: str, flat: Any, bins: Any, range: Any) -> tuple[Any, Equal 
         raise OperandError(f"{function}: {error}; write an int, or edges") from error
     if not found.size:
         raise ShapeError(f"{function}: expected edges of bins, got none; write a number of bins, or two edges")
+    equal = Equal.of(found)
     if words is not None:
-        _EDGES.put(words, asarray(found, device="cpu"))
-    return asarray(found, device=flat.device), Equal.of(found)
+        _EDGES.put(words, (asarray(found, device="cpu"), equal))
+    return asarray(found, device=flat.device), equal
 
 
-_EDGES: TwoGenerations[Array] = TwoGenerations(128)
-"""Edges on the host by the words that asked for them: to find them takes NumPy longer than a GPU to count."""
+_EDGES: TwoGenerations[tuple[Array, Equal | None]] = TwoGenerations(32)
+"""Edges on the host, and how to guess a bin, by the words that asked for them: to find them takes NumPy longer than a
+GPU to count."""
+MOST_EDGES = 2**16
+"""The most bins whose edges are kept: half a megabyte."""
 
 
 def _words(flat: Any, bins: Any, range: Any) -> tuple[Any, ...] | None:
-    """Return all that edges follow from, if these are few bins of a range on a GPU, which has a copy; None if not."""
-    if bins.__class__ is not int or bins > COMPARED_BINS or range.__class__ is not tuple or len(range) != 2:
+    """Return all that edges follow from, if these are bins of a range on a GPU, which has a copy; None if not."""
+    if bins.__class__ is not int or bins > MOST_EDGES or range.__class__ is not tuple or len(range) != 2:
         return None
     if not {each.__class__ for each in range} <= {int, float} or not flat._signature.device.backend.computes_places:
         return None

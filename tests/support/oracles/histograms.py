@@ -265,6 +265,18 @@ def check_many_bins(device: Any, segments: int) -> None:
     caches.PLANS.clear()
 
 
+def check_known_edges(device: Any) -> None:
+    """Edges that were found before serve other elements, also of more bins than are found without a guess."""
+    rng = np.random.default_rng(12)
+    for bins in (7, histograms.COMPARED_BINS + 1, histograms.MOST_EDGES + 1):
+        for _ in range(2):
+            host = rng.normal(size=500).astype("float32")
+            found, edges = ta.histogram(ta.asarray(host, device=device), bins, (-1.0, 1.5))
+            wanted, limits = np.histogram(host, bins, (-1.0, 1.5))
+            np.testing.assert_array_equal(ta.to_numpy(found), wanted)
+            np.testing.assert_array_equal(ta.to_numpy(edges), limits.astype("float32"))
+
+
 def check_refusals(device: Any) -> None:
     """Errors name what was expected, and what to write."""
     x = ta.asarray([3.0, float("nan")], device=device)
