@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 from support.oracles.factors import CHECKS, DTYPES, check_errors, check_functions
@@ -105,6 +107,35 @@ def test_small_matrices_are_inverted_where_they_lie(gpu, nothing_from_host, stac
         np.testing.assert_allclose(found, np.linalg.inv(given), atol=2e-3 if name == "float16" else 1e-6)
         np.testing.assert_array_equal(ta.to_numpy(x), exact)
     assert calls == ["matinv_batched", "fetch", "wait"] * 3
+
+
+@pytest.mark.parametrize("at_once", [32, 2])
+def test_memory_of_what_the_library_says_lives_until_it_is_copied(gpu, monkeypatch, at_once):
+    """That of many matrices is copied when it is asked for, after results are rounded into new memory."""
+    monkeypatch.setattr(cusolver, "AT_ONCE", at_once)
+    made: dict[int, weakref.ref[np.ndarray]] = {}
+    allocate, fetch = gpu.backend.allocate, gpu.backend.factors.fetch
+
+    def noted(nbytes, stream=None):
+        buffer = allocate(nbytes, stream)
+        made[buffer.pointer] = weakref.ref(buffer.memory)
+        return buffer
+
+    def late(stream, info, count):
+        def read():
+            assert made[info]() is not None
+            return fetch(stream, info, count)()
+
+        return read
+
+    monkeypatch.setattr(gpu.backend, "allocate", noted)
+    monkeypatch.setattr(gpu.backend.factors, "fetch", late)
+    values = np.eye(4) + np.zeros((3, 4, 4))
+    x = ta.astype(ta.asarray(values, device=gpu), "float16")
+    for found in (ta.linalg.inv(x), ta.linalg.inv(x.mT), ta.linalg.solve(x, x)):
+        np.testing.assert_array_equal(ta.to_numpy(found), values)
+    with pytest.raises(np.linalg.LinAlgError):
+        ta.linalg.inv(0 * x)
 
 
 @pytest.mark.parametrize(("at_once", "small"), [(32, 256), (2, 256), (2, 2)])

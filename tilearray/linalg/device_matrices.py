@@ -262,7 +262,13 @@ class DeviceMatrices:
 
     def _fetched(self, info: Any) -> Callable[[], np.ndarray]:
         """Begin to copy what a library says, before later work; return what waits for the copy alone."""
-        return self._factors.fetch(STATE.get().stream, info._address, info.size)
+        said = self._factors.fetch(STATE.get().stream, info._address, info.size)
+
+        def found(kept: Any = info) -> np.ndarray:
+            del kept  # many are copied only now, from memory that lives until then
+            return said()
+
+        return found
 
     def _places(self, a: Any, b: Any = None) -> tuple[Any, list[int]]:
         """Return by which addresses the library finds matrices and their right sides, and what must stay meanwhile."""
