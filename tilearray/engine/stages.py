@@ -223,9 +223,41 @@ def _reductions(expression: Expression) -> list[Any]:
     return [node for node in expression.nodes if node[0] == "reduce"]
 
 
+class Around(NamedTuple):
+    """What an expression has around its reductions.
+
+    Attributes
+    ----------
+    beside : tuple of int
+        The outputs that no reduction reaches: elements of the loop. A launch that reduces stores them as it goes over
+        the elements.
+    reads : bool
+        Whether what is computed of the results of reductions reads arrays.
+    """
+
+    beside: Ints
+    reads: bool
+
+
+_AROUND: TwoGenerations[Around] = TwoGenerations(512)
+
+
 def reads_after(expression: Expression) -> bool:
     """Return whether what an expression computes of the results of reductions reads arrays."""
-    beside = outputs_beside(expression)
+    return _once(_AROUND, _around, expression).reads
+
+
+def outputs_beside(expression: Expression) -> Ints:
+    """Return the outputs of an expression with reductions that none of them reaches."""
+    return _once(_AROUND, _around, expression).beside
+
+
+def _around(expression: Expression) -> Around:
+    beside = _outputs_beside(expression)
+    return Around(beside, _reads_after(expression, beside))
+
+
+def _reads_after(expression: Expression, beside: Ints) -> bool:
     results = [output for place, output in enumerate(expression.outputs) if place not in beside]
     for node in _reached(expression, results):
         match node:
@@ -236,11 +268,7 @@ def reads_after(expression: Expression) -> bool:
     return False
 
 
-def outputs_beside(expression: Expression) -> Ints:
-    """Return the outputs of an expression with reductions that none of them reaches: elements of the loop.
-
-    A launch that reduces stores them as it goes over the elements.
-    """
+def _outputs_beside(expression: Expression) -> Ints:
     found: list[int] = []
     for place, output in enumerate(expression.outputs):
         if all(node[0] != "part" for node in _reached(expression, [output])):
