@@ -180,7 +180,7 @@ def to_device(x: A, device: DeviceLike, /, *, stream: Any = None) -> A:
     backend = target.backend
     if stream is not None and backend.on_host:
         raise OperandError("to_device: expected no stream for a copy to the host, got one; leave it out")
-    if target is source:
+    if target is source or source.follows(target):  # a traced array is on the device that its own stands for
         return x
     owner: object = None  # of a stream that is given: it lives until the copy has memory of the stream
     if stream is None:

@@ -192,6 +192,20 @@ def test_narrow_intermediates_are_rounded_unless_asked_otherwise():
     assert not (f(wide).astype("float16") == f(x)).all()
 
 
+@pytest.mark.parametrize(
+    "moved",
+    [
+        lambda x: ta.to_device(x, "cpu"),
+        lambda x: x.to_device("cpu"),
+        lambda x: ta.asarray(x, device="cpu"),
+        lambda x: x.astype("float32", device="cpu"),
+    ],
+)
+def test_a_copy_to_the_device_of_the_arguments_is_none(moved):
+    x = ta.asarray([1.0, 2.0], dtype="float32", device="cpu")
+    same(ta.fuse(lambda x: moved(x) * 2)(x), x * 2)
+
+
 def test_a_method():
     class Layer:
         def __init__(self, scale):
