@@ -217,6 +217,18 @@ def test_at_takes_the_zero_of_the_op(name):
     assert ta.to_numpy(zeros).tobytes() == ta.to_numpy(wanted).tobytes()
 
 
+@pytest.mark.parametrize("name", ["add", "subtract", "power", "floor_divide", "arctan2"])
+def test_at_reads_values_in_the_memory_of_the_target_as_they_were(name):
+    rng = np.random.default_rng(4)
+    kind = float if name == "arctan2" else int
+    for values in (lambda x: x, lambda x: x[::-1], lambda x: x[3:4]):
+        theirs, places = rng.integers(1, 9, 8).astype(kind), rng.integers(0, 8, 8)
+        ours = ta.asarray(theirs.copy())
+        getattr(np, name).at(theirs, places, values(theirs))
+        getattr(ta, name).at(ours, ta.asarray(places), values(ours))
+        np.testing.assert_allclose(ta.to_numpy(ours), theirs, rtol=1e-6)
+
+
 def test_at_takes_every_index_and_operand():
     for key in (
         slice(None, None, 2),

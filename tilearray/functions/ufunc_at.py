@@ -70,8 +70,9 @@ def at(op: Op, x: Any, indices: Any, values: Any, mode: Mode = "ordered") -> Non
         return
     key, places = _places(name, x, indices)
     if values is not None and classify(values) is None:
-        values = broadcast_to(as_array_beside(name, values, x, "values"), places.shape)
+        values = as_array_beside(name, values, x, "values")
         common_device(name, [x._signature, values._signature])
+        values = broadcast_to(copy_of(values) if overlap(x, values) else values, places.shape)
     if not _at_with_numpy(op, x, key, values):
         _at_in_rounds(op, x, places.reshape(-1), values)
 
