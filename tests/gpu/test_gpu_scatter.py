@@ -71,6 +71,7 @@ def test_many_programs_meet_at_few_places(bins, dtype):
         ("check_search", (52, CASES // 8, 30_000)),
         ("check_buckets", (53, CASES // 8, 30_000, 1000, 200_000)),
         ("check_buckets", (54, CASES // 100, 3_000_000, 1 << 20, 5_000_000)),
+        ("check_last_bucket", ()),
         ("check_names", ()),
         ("check_counts", (53, CASES // 4, 200)),
         ("check_counts", (54, CASES // 16, 100_000)),

@@ -17,6 +17,7 @@ pytestmark = [needs_triton, pytest.mark.slow]
         ("check_search", (2, 8, 3000)),
         ("check_buckets", (6, 25, 1200, 64, 99)),
         ("check_division", ()),
+        ("check_last_bucket", ()),
         ("check_names", ()),
         ("check_counts", (3, 20, 200)),
         ("check_counts", (4, 4, 5000)),

@@ -14,8 +14,10 @@ from support.oracles.indexing import bits
 from support.oracles.reductions import drawn_view
 from support.oracles.sorting import drawn as drawn_of_all
 from tilearray.engine import caches
+from tilearray.engine.execute import run_fixed
 from tilearray.functions import binary_search
 from tilearray.geometry import selection
+from tilearray.geometry.layout import Layout
 from tilearray.numpy_names import histograms
 
 DTYPES = (
@@ -135,6 +137,18 @@ def check_division(device: Any) -> None:
                 found = binary_search._buckets_for(ordered, ta.broadcast_to(ordered[:1], (64,)))
             assert found is not None
             assert (found.rule[0].item() > 0) == is_even, host
+
+
+def check_last_bucket(device: Any) -> None:
+    """The largest key is in the last of the most buckets at most, where float32 has neighbours that are 1 apart."""
+    rng, most = np.random.default_rng(8), binary_search.MOST_BUCKETS
+    for dtype in ("float32", "float64"):
+        for width in rng.uniform(0.5, 2, 50):
+            host = np.linspace(0, width, 9).astype(dtype)
+            keys = run_fixed(binary_search._keying(host.dtype), [ta.asarray(host, device=device)], None)
+            memory = keys._view(Layout((1,), (0,)))
+            rule = run_fixed(binary_search._dividing(host.dtype), [memory, host.size, most], None).item()
+            assert most - 4 < int(host[-1] * host.dtype.type(rule)) < most, (dtype, width)
 
 
 def check_names(device: Any) -> None:

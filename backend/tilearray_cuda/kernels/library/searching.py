@@ -66,6 +66,8 @@ def rule_of_buckets(pointer, count, buckets, of_floats: tl.constexpr):
     """How sorted keys are divided into buckets: their width as its inverse, or minus the bits below a bucket.
 
     Floats are in buckets of equal width if their quartiles are then further apart than by the upper bits of their keys.
+    They are in one bucket less than there may be, since the last float may be rounded up into the next bucket: float32
+    has no numbers between those of 2**24 buckets.
     """
     first, last = tl.load(pointer), tl.load(pointer + (count - 1))
     bits = bits_below_buckets(first, last, buckets)
@@ -76,7 +78,7 @@ def rule_of_buckets(pointer, count, buckets, of_floats: tl.constexpr):
         by_bits = least_quarter(first, quarter, half, three_quarters, last)
         low, high = float_of_key(first), float_of_key(last)
         by_value = least_quarter(low, float_of_key(quarter), float_of_key(half), float_of_key(three_quarters), high)
-        inverse = libdevice.div_rn((buckets - 1).to(low.dtype), high - low)  # 0 or NaN if one is not finite
+        inverse = libdevice.div_rn((buckets - 2).to(low.dtype), high - low)  # 0 or NaN if one is not finite
         rule = tl.where((by_value > by_bits) & (inverse < float("inf")), inverse.to(tl.float64), rule)
     return rule
 
