@@ -351,7 +351,10 @@ class Factors(Protocol):
         ...
 
     def fetch(self, stream: Stream, info: int, count: int, /) -> Callable[[], np.ndarray]:
-        """Begin to copy the int32 of matrices to the host; the result waits for the copy, not for later work."""
+        """Begin to copy the int32 of matrices to the host; the result waits for the copy, not for later work.
+
+        Many are copied when the result is called, so their memory must live until then.
+        """
         ...
 
     def potrf(self, stream: Stream, dtype: str, lower: bool, n: int, count: int, a: int, info: int, /) -> None:
