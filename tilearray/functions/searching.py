@@ -30,7 +30,7 @@ from tilearray.functions.arguments import (
     without_derivative,
 )
 from tilearray.functions.conversion import single, to_numpy
-from tilearray.functions.indexing.gather import gather
+from tilearray.functions.indexing.gather import gather, late_masks
 from tilearray.functions.manipulation import reshape
 from tilearray.functions.reduce import Words, again, reduce
 from tilearray.functions.reduction_options import finished
@@ -48,16 +48,8 @@ if TYPE_CHECKING:
 
 
 @cache
-def _masks() -> Any:
-    """A module that few programs need; an import statement in a function takes as long as a launch."""
-    from tilearray.functions.indexing import masks
-
-    return masks
-
-
-@cache
 def _binary_search() -> Any:
-    """A module that few programs need, as `_masks`."""
+    """Return a module that few programs need, as `late_masks`."""
     from tilearray.functions import binary_search
 
     return binary_search
@@ -162,7 +154,7 @@ def nonzero(x: A | HostData, /) -> tuple[A, ...]:
     x = without_derivative(x)
     sorting = x.device.backend.sorting
     if sorting is None:
-        return _masks().places_of(x)
+        return late_masks().places_of(x)
     return tuple([result(places, x) for places in sorting.nonzero(to_numpy(x))])
 
 
