@@ -16,7 +16,7 @@ from tilearray.arrays import torch_cupy
 from tilearray.arrays.array import Array
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.context import STATE
-from tilearray.engine.devices import Device, DeviceLike, as_device
+from tilearray.engine.devices import Device, DeviceLike, are_one, as_device
 from tilearray.engine.signature import from_host, from_result, placed
 from tilearray.errors import ImplicitTransferError, LayoutError, OperandError
 from tilearray.functions.conversion import to_device
@@ -182,7 +182,7 @@ def _from_host(host: np.ndarray | None, dtype: np.dtype | None, device: Any, cop
 def converted(x: Array, dtype: np.dtype | None, device: Any, copy: bool | None) -> Array:
     """Return `x` in a dtype and on a device, copied if `copy` says so."""
     target = x.device if device is None else as_device(device, "asarray")
-    moves = target is not x.device or (dtype is not None and dtype != x.dtype)
+    moves = not are_one(x.device, target) or (dtype is not None and dtype != x.dtype)
     if copy is False and moves:
         raise LayoutError(
             f"asarray: copy=False, but {x.dtype.name} on {x.device} becomes "

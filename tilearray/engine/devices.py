@@ -256,6 +256,11 @@ def using_device(device: Device | None) -> Generator[None, None, None]:
         _BLOCK.set(before)
 
 
+def are_one(first: Device, second: Device) -> bool:
+    """Whether arrays on one device count as on the other: if it is the same, or one of them follows the other."""
+    return first is second or (first.depth != second.depth and (first.follows(second) or second.follows(first)))
+
+
 def common_device(function: str, operands: Sequence[Placed]) -> Device:
     """Return the common device of all operands. If two differ, raise an error that names them.
 
@@ -264,10 +269,9 @@ def common_device(function: str, operands: Sequence[Placed]) -> Device:
     first = operands[0].device
     for operand in operands:
         if operand.device is not first:
-            deep, other = (first, operand.device) if first.depth > operand.device.depth else (operand.device, first)
-            if not deep.follows(other):
+            if not are_one(first, operand.device):
                 raise _different(function, first, operand.device)
-            first = deep
+            first = first if first.depth > operand.device.depth else operand.device
     return first
 
 

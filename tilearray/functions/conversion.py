@@ -15,7 +15,7 @@ from tilearray import cuda, dtypes
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.array_type import A
 from tilearray.engine.context import RECORDINGS, STATE
-from tilearray.engine.devices import CPU, DeviceLike, as_device
+from tilearray.engine.devices import CPU, DeviceLike, are_one, as_device
 from tilearray.engine.signature import ArrayBase, before_access, check_array, new_array, placed, signature_of
 from tilearray.errors import (
     DeviceError,
@@ -175,13 +175,13 @@ def to_device(x: A, device: DeviceLike, /, *, stream: Any = None) -> A:
     if device is source and stream is None:
         return x
     target, functions = as_device(device, "to_device"), source.functions
-    if functions is not None:
-        return functions.to_device(x, target, stream)
     backend = target.backend
     if stream is not None and backend.on_host:
         raise OperandError("to_device: expected no stream for a copy to the host, got one; leave it out")
-    if target is source or source.follows(target):  # a traced array is on the device that its own stands for
+    if are_one(source, target):
         return x
+    if functions is not None:
+        return functions.to_device(x, target, stream)
     owner: object = None  # of a stream that is given: it lives until the copy has memory of the stream
     if stream is None:
         handle = backend.own_stream(STATE.get().stream)

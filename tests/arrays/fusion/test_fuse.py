@@ -206,6 +206,31 @@ def test_a_copy_to_the_device_of_the_arguments_is_none(moved):
     same(ta.fuse(lambda x: moved(x) * 2)(x), x * 2)
 
 
+@pytest.mark.parametrize(
+    "constant",
+    [
+        lambda y, device: ta.asarray([3.0, 4.0], device=device),
+        lambda y, device: ta.asarray(3.0, device=device),
+        lambda y, device: ta.asarray(np.array([3.0, 4.0], "float32"), device=device),
+        lambda y, device: ta.asarray(y, device=device),
+        lambda y, device: ta.asarray(y, device=device, copy=False),
+        lambda y, device: ta.to_device(y, device),
+    ],
+)
+def test_constants_are_made_on_the_device_of_an_argument(constant):
+    x, y = ta.asarray([1.0, 2.0], device="cpu"), ta.asarray([5.0, 6.0], device="cpu")
+
+    def f(x):
+        return x * constant(y, x.device)
+
+    same(ta.fuse(f)(x), f(x))
+    same(ta.grad(lambda x: ta.sum(f(x)))(x), f(ta.ones_like(x)))
+    same(ta.grad(lambda x: ta.sum(ta.grad(lambda z: ta.sum(f(z) * z))(x)))(x), 2 * f(ta.ones_like(x)))
+    copied = []
+    ta.grad(lambda x: copied.append(ta.asarray(y, device=x.device, copy=True)) or ta.sum(x))(x)
+    assert not ta.shares_memory(copied[0], y)
+
+
 def test_a_method():
     class Layer:
         def __init__(self, scale):
