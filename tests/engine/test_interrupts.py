@@ -178,7 +178,7 @@ def made(*_):
         forked.wait()
     return types.SimpleNamespace(metadata=metadata, asm={"cubin": b"code", "ptx": ""})
 compile._compile = made
-source = types.SimpleNamespace(name="k")
+source = types.SimpleNamespace(name="k", memory=0)
 thread = threading.Thread(target=compile.compile_source, args=(source, 90))
 thread.start()
 inside.wait()

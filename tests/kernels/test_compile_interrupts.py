@@ -112,7 +112,7 @@ def test_an_interrupt_of_a_compilation_is_one_wherever_it_comes(tmp_path: Path, 
         return SimpleNamespace(metadata=metadata, asm={"cubin": b"code", "ptx": ""})
 
     monkeypatch.setattr(compiler, "_compile", compiled)
-    source: Any = SimpleNamespace(name="k")
+    source: Any = SimpleNamespace(name="k", memory=0)
     before = descriptors()
     number = 0
     for number in every_interrupt(lambda _: lambda: compiler.compile_source(source, 90)):
