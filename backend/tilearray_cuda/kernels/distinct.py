@@ -19,7 +19,7 @@ def distinct(schedule: Distinct) -> list[str]:
     kind, _, _, last, overfull = schedule.node[1]
     is_long = [f"is_long = end - start > {last}"]
     if kind == "distinct":
-        is_long = [f"last = tl.load({schedule.memory(last)} + program)", f"is_long = last >= {overfull}"]
+        is_long = [f"last = tl.load({schedule.pointer(last)} + program)", f"is_long = last >= {overfull}"]
     return [
         *is_long,
         "end = tl.where(is_long, start, end)",

@@ -38,7 +38,7 @@ class Distinct(Schedule):
         """The node that counts or lists, and its number."""
         return next(each for each in enumerate(self.spec.nodes) if each[1][0] in ("sizes", "distinct"))
 
-    def memory(self, position: int) -> str:
+    def pointer(self, position: int) -> str:
         """Return the name of an input."""
         return self.spec.operands[self.spec.outputs + position].name
 
@@ -58,7 +58,7 @@ class Distinct(Schedule):
 
     def setup(self) -> list[str]:
         """Return the lines that find a program's run."""
-        starts = self.memory(self.node[1][2])
+        starts = self.pointer(self.node[1][2])
         return [
             f"program = {self.program()}",
             f"start = tl.load({starts} + program)",
