@@ -182,7 +182,7 @@ def _from_host(host: np.ndarray | None, dtype: np.dtype | None, device: Any, cop
 def converted(x: Array, dtype: np.dtype | None, device: Any, copy: bool | None) -> Array:
     """Return `x` in a dtype and on a device, copied if `copy` says so."""
     target = x.device if device is None else as_device(device, "asarray")
-    moves = not are_one(x.device, target) or (dtype is not None and dtype != x.dtype)
+    moves = (x.device is not target and not are_one(x.device, target)) or (dtype is not None and dtype != x.dtype)
     if copy is False and moves:
         raise LayoutError(
             f"asarray: copy=False, but {x.dtype.name} on {x.device} becomes "
