@@ -34,7 +34,7 @@ class TypedScalar:
 
 
 _TYPED = {dtype: TypedScalar(dtype, dtype) for dtype in (*dtypes.ALL, *dtypes.PACKED)}
-_OF_NUMPY = {dtype: TypedScalar(dtype, zero_dim(dtype)) for dtype in (*dtypes.ALL, *dtypes.PACKED)}
+_OF_NUMPY = {dtype: TypedScalar(dtype, zero_dim(dtype)) for dtype in dtypes.ALL}
 
 
 def typed_scalar(dtype: np.dtype, *, of_numpy: bool = False) -> TypedScalar:

@@ -178,7 +178,7 @@ def to_device(x: A, device: DeviceLike, /, *, stream: Any = None) -> A:
     backend = target.backend
     if stream is not None and backend.on_host:
         raise OperandError("to_device: expected no stream for a copy to the host, got one; leave it out")
-    if source is target or (source.depth != target.depth and are_one(source, target)):  # most have one depth
+    if source is target or (source.depth != target.depth and are_one(source, target)):  # most depths are 0
         return x
     if functions is not None:
         return functions.to_device(x, target, stream)

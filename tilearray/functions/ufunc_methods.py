@@ -256,7 +256,7 @@ def at(op: Op, x: Any, indices: Any, values: Any, mode: Any) -> None:
 
 @cache
 def _ufunc_at() -> Any:
-    """Return a module that few programs need. An import statement takes 0.3 us at each call, and this 0.03."""
+    """Return a module that few programs need; an import statement would take longer at each call."""
     from tilearray.functions import ufunc_at
 
     return ufunc_at

@@ -213,10 +213,10 @@ def _with_extents(spec: KernelSpec, dense: tuple[bool, ...]) -> KernelSpec:
 
 
 def _gathers_rows(spec: KernelSpec) -> bool:
-    """Whether a kernel reads at places that are those of whole rows: wider elements are one for each row."""
-    widest = spec.operands[0].itemsize
+    """Whether a kernel gathers, and arrays of wider elements than the result, as indices, have one for each row."""
+    itemsize = spec.operands[0].itemsize
     return spec.has_node("gather") and all(
-        operand.last_two[1] == 0 for operand in spec.arrays if operand.itemsize > widest
+        operand.last_two[1] == 0 for operand in spec.arrays if operand.itemsize > itemsize
     )
 
 

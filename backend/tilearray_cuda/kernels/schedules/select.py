@@ -80,7 +80,7 @@ class Select(Schedule):
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec."""
         if spec.has_node("bins"):
-            return cls(spec, PAIRED if _bins(spec)[1] == PAIRED_BITS else Tile(1, COUNTED, 8))
+            return cls(spec, PAIRED if _places_and_bits(spec)[1] == PAIRED_BITS else Tile(1, COUNTED, 8))
         if spec.has_node("marks"):
             return cls(spec, Tile(1, MARKED, 4))
         if cls.counts(spec):
@@ -102,7 +102,7 @@ class Select(Schedule):
     @property
     def bins(self) -> tuple[int, int]:
         """The places that the kernel counts, and the bits of a counter; zeros if it counts no places."""
-        return _bins(self.spec)
+        return _places_and_bits(self.spec)
 
     @property
     def memory(self) -> int:
@@ -263,6 +263,6 @@ class Select(Schedule):
         return f", mask={branch.mask}" if branch.mask else ""
 
 
-def _bins(spec: KernelSpec) -> tuple[int, int]:
+def _places_and_bits(spec: KernelSpec) -> tuple[int, int]:
     """Return the places that a kernel counts, and the bits of a counter."""
     return next((node[2:] for node in spec.nodes if node[0] == "bins"), (0, 0))
