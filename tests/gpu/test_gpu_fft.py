@@ -65,8 +65,14 @@ def test_real_planes_of_both_layouts(shape):
             np.testing.assert_array_equal(ta.to_numpy(given), host)
 
 
-@pytest.mark.parametrize(("shape", "axis"), [((16384, 33), 0), ((9000, 64), 0), ((3, 10007, 8), 1), ((16384, 2, 3), 0)])
-def test_long_axes_that_are_not_the_fastest(shape, axis):
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [
+        ((16384, 33), 0), ((9000, 64), 0), ((3, 10007, 8), 1), ((16384, 2, 3), 0), ((4096, 33), 0), ((1000, 70), 0),
+        ((2000, 33), 0), ((3000, 2, 3), 0), ((40, 256, 30), 1), ((3, 2048, 5), 1),
+    ],
+)  # fmt: skip
+def test_axes_that_are_not_the_fastest(shape, axis):
     """Each call twice, as the second one is planned, and then in a graph."""
     rng = np.random.default_rng(8)
     values = rng.normal(size=shape) + 1j * rng.normal(size=shape)

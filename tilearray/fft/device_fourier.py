@@ -4,9 +4,8 @@ A library transforms elements as they lie, if it can read them, else a copy of t
 last. Axes that are cut or padded, and dtypes that differ, also need a copy. The result lies as the operand of the
 library, so it is dense but not always in C order. More than three axes are several transforms, and so are those to real
 numbers: all other axes first, in place. Large real arrays of two axes are transformed along the last axis, and then
-along the first one, which lies as the fastest axis in the result. A transform along one long axis that is not the
-fastest of the result writes a temporary of the result's size, in which it is, and the result is a copy of that: see
-`LONGEST`. Divisions by the sizes are one more operation, in place, or part of a planned copy.
+along the first one, which lies as the fastest axis in the result. So does one axis that the library is slow to write
+with a step: see `Way`. Divisions by the sizes are one more operation, in place, or part of a planned copy.
 
 A transform of which the operand is at most converted to another dtype is planned once for each signature of an array:
 see `Passes`.
@@ -15,7 +14,9 @@ see `Passes`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from enum import Enum
 from functools import cache
+from itertools import pairwise
 from math import prod, sqrt
 from typing import Any, Final
 
@@ -57,14 +58,33 @@ That is if the operand does not lie in C order. From a first axis that is the fa
 float32 took 28 us of an H100, and one took 50, all of it of the host; to 2048 x 2048 54 and 56; to 4096 x 4096 222 and
 207. From one in C order, one took less at each size: 24 and 28, 50 and 57, 201 and 227.
 """
-LONGEST: Final = 2**13
-"""The most elements of a transformed axis that the library writes with a step.
+STEPPED: Final = {"c2c": (2**11, 2**7), "r2c": (2**11, 2**7), "c2r": (2**7, 0)}
+"""The most elements of an axis that the library reads and writes with a step: of powers of two, and of other sizes."""
+REAL_BYTES: Final = 2**13
+"""The most bytes that so many complex numbers have if the library reads real ones with a step."""
+COPIED: Final = 2**13
+"""The most elements of an axis of complex64 that is copied if they are no power of two, and more than 1024."""
 
-Of a longer axis it takes several kernels, and all of them read and write with the step. So it writes a temporary whose
-fastest axis is the transformed one, and a copy by tiles stores the result. Along the first axis of 16384 x 1024
-complex64 this took 281 us of an H200, and 444 without a temporary; of complex128 495 and 896. Of 4096 x 4096 it took
-198 and 139, and 432 and 314. Other sizes were not measured.
-"""
+
+class Way(Enum):
+    """How an axis that is not the fastest one is transformed.
+
+    Microseconds of an H100 along the first axis of 2**24 elements of complex64, or of float32 and to it:
+
+    ===============  =====  ====  ====  ====  ====  =====  ==========  ==========  ==========
+    elements           128  1000  2048  4096  6000  16384  real: 1024  real: 4096  to it: 1024
+    ===============  =====  ====  ====  ====  ====  =====  ==========  ==========  ==========
+    STEPPED            101   195   132   147  1300    526          77         424         123
+    TURNED             303   116   125   143   376    231          89         243         133
+    COPIED             192   196   194   195   217    217         100         101         104
+    ===============  =====  ====  ====  ====  ====  =====  ==========  ==========  ==========
+
+    Which one is the fastest changes from size to size, and for other sizes with the dtype.
+    """
+
+    STEPPED = "the library reads and writes elements with a step between them"
+    TURNED = "it reads them so, and writes the axis as the fastest one"
+    COPIED = "it reads a copy whose fastest axis is the transformed one, and writes it so"
 
 
 class Passes:
@@ -78,15 +98,14 @@ class Passes:
     target : Signature
         That of the result.
     passes : sequence of (Any, bool)
-        What `Transforms.run` takes, and the direction. The second pass and later ones are in place.
+        What `Transforms.run` takes, and the direction. The second pass and later ones are in place, and so is the first
+        one of a copy that lies as the result.
     between : Signature or None
         That of the result of the first pass, if the second one is not in place.
     scale : float or None
         By what the result is multiplied.
     unit : int
         What the address of the operand must be a multiple of.
-    rows : Layout or None
-        That of a temporary of which the result is a copy, if the passes write one.
     """
 
     def __init__(
@@ -98,10 +117,9 @@ class Passes:
         scale: float | None,
         unit: int,
         between: Signature | None = None,
-        rows: Layout | None = None,
     ) -> None:
         self._transforms, self._converted, self._target, self._between = transforms, converted, target, between
-        self._rows = None if rows is None else signature_of(rows, target.dtype, target.device)
+        self._in_place = converted is not None and (converted.layout, converted.dtype) == (target.layout, target.dtype)
         self._passes, self._scale, self._unit = passes, scale, unit
         self._parts = signature_of(Layout.of((2 * target.layout.size,)), REAL_PART[target.dtype], target.device)
 
@@ -109,34 +127,32 @@ class Passes:
         """Return the transform of an array; None if its address is not such a multiple."""
         if self._unit > 1 and x._address % self._unit:
             return None
-        stream = STATE.get().stream
+        stream, scale = STATE.get().stream, self._scale
         if self._converted is not None:
-            copy = empty_array(x.__class__, self._converted, stream)
-            x = run_fixed(_conversion(x._signature.dtype, self._converted.dtype), (x,), copy)
-        found = self._transformed(x, stream)
-        if self._rows is not None:
-            return self._copy(found, empty_array(x.__class__, self._target, stream))
-        if self._scale is not None:
+            x, scale = self._copied(x, stream)
+        found = x if self._in_place else empty_array(x.__class__, self._target, stream)
+        self._transform(x, found, stream)
+        if scale is not None:
             parts = found._make(found._buffer, 0, self._parts)
-            run_fixed(_scaling(self._parts.dtype), (parts, self._scale), parts)
+            run_fixed(_scaling(self._parts.dtype), (parts, scale), parts)
         return found
 
-    def _transformed(self, x: Any, stream: Any) -> Any:
-        transform = self._transforms.run
-        found = empty_array(x.__class__, self._rows or self._target, stream)
+    def _copied(self, x: Any, stream: Any) -> tuple[Any, float | None]:
+        """Return the converted operand, and by what the result is multiplied, if the operand is not instead."""
+        source, target = x._signature.dtype, self._converted
+        assert target is not None
+        copy, scale = empty_array(x.__class__, target, stream), self._scale
+        if scale is None or source != target.dtype or source not in REAL_PART:
+            return run_fixed(_conversion(source, target.dtype), (x,), copy), scale
+        return run_fixed(_multiplied(source), (x, scale), copy), None
+
+    def _transform(self, x: Any, found: Any, stream: Any) -> None:
         place = found._buffer, 0
         between = None if self._between is None else empty_array(x.__class__, self._between, stream)
         read, written = (x._buffer, x._offset), place if between is None else (between._buffer, 0)
         for planned, inverse in self._passes:
-            transform(stream, planned, inverse, read, written)
+            self._transforms.run(stream, planned, inverse, read, written)
             read, written = written, place
-        return found
-
-    def _copy(self, x: Any, found: Any) -> Any:
-        """Copy a temporary to the result, multiplied by the scale."""
-        if self._scale is None:
-            return run_fixed(_conversion(x.dtype, x.dtype), (x,), found)
-        return run_fixed(_multiplied(x.dtype), (x, self._scale), found)
 
 
 class RealPasses:
@@ -288,18 +304,38 @@ class DeviceFourier:
                 return self.run(method, x, sizes, axes, inverse, norm, dtype)
 
             return whole
-        converted = None if x.dtype == dtype else signature_of(layout.dense(), dtype, x.device)
-        source = layout if converted is None else converted.layout
-        if method == "from_real":
-            return None if inverse else self._once_from_real(converted, x, source, sizes, axes, norm, dtype)
-        target = source.dense()
-        rows = _rows(target, axes, sizes[-1])
-        passes = self._in_groups(source, rows or target, axes, inverse, dtype)
+        kind, wide = ("r2c", COMPLEX_OF[dtype]) if method == "from_real" else ("c2c", dtype)
+        way = _way(kind, layout, axes, sizes[-1], wide)
+        passes = self._once_by(way, kind, x, sizes, axes, inverse, norm, dtype)
+        if passes is None and len(axes) == 1:
+            passes = self._once_by(Way.COPIED, kind, x, sizes, axes, inverse, norm, dtype)
+        return passes
+
+    def _once_by(
+        self, way: Way, kind: str, x: Any, sizes: Ints, axes: Ints, inverse: bool, norm: str, dtype: np.dtype
+    ) -> Any:
+        """Return the `Passes` of one way; None if the library cannot read the operand so."""
+        layout = x._signature.layout
+        is_copied = way is Way.COPIED or (way is Way.TURNED and x.dtype != dtype)
+        source = _with_fastest(layout, axes) if is_copied else layout if x.dtype == dtype else layout.dense()
+        converted = None if source is layout else signature_of(source, dtype, x.device)
+        if kind == "r2c":
+            return None if inverse else self._once_from_real(converted, x, source, way, sizes, axes, norm, dtype)
+        target = _with_fastest(source, axes) if way is Way.TURNED else source.dense()
+        passes = self._in_groups(source, target, axes, inverse, dtype)
         result, scale = signature_of(target, dtype, x.device), _scale(sizes, inverse, norm)
-        return passes and Passes(self._transforms, converted, result, passes, scale, 1, rows=rows)
+        return passes and Passes(self._transforms, converted, result, passes, scale, 1)
 
     def _once_from_real(
-        self, converted: Signature | None, x: Any, source: Layout, sizes: Ints, axes: Ints, norm: str, dtype: np.dtype
+        self,
+        converted: Signature | None,
+        x: Any,
+        source: Layout,
+        way: Way,
+        sizes: Ints,
+        axes: Ints,
+        norm: str,
+        dtype: np.dtype,
     ) -> Any:
         """Return the `Passes` of a forward transform of real numbers."""
         wide = COMPLEX_OF[dtype]
@@ -310,11 +346,12 @@ class DeviceFourier:
         shape = list(x.shape)
         shape[axes[-1]] = shape[axes[-1]] // 2 + 1
         target = _ordered(source, tuple(shape))
-        rows = _rows(target, axes, sizes[-1])
-        first = self._transforms.planned("r2c", wide.name, *_places("r2c", source, rows or target, last))
+        if way is Way.TURNED:
+            target = _with_fastest(target, axes)
+        first = self._transforms.planned("r2c", wide.name, *_places("r2c", source, target, last))
         if first is None and last != axes[-1:]:
             last = axes[-1:]
-            first = self._transforms.planned("r2c", wide.name, *_places("r2c", source, rows or target, last))
+            first = self._transforms.planned("r2c", wide.name, *_places("r2c", source, target, last))
         turned = _turned(target, axes[: -len(last)])
         rest = self._in_groups(target, turned or target, axes[: -len(last)], False, wide)
         if first is None or rest is None:
@@ -322,7 +359,7 @@ class DeviceFourier:
         result, scale = signature_of(turned or target, wide, x.device), _scale(sizes, False, norm)
         between = None if turned is None else signature_of(target, wide, x.device)
         unit = wide.itemsize if converted is None else 1
-        return Passes(self._transforms, converted, result, [(first, False), *rest], scale, unit, between, rows)
+        return Passes(self._transforms, converted, result, [(first, False), *rest], scale, unit, between)
 
     def _once_to_real(self, x: Any, sizes: Ints, axes: Ints, norm: str, dtype: np.dtype) -> RealPasses | None:
         """Return the `RealPasses` of an inverse transform to real numbers; None for other axes and arrays."""
@@ -382,7 +419,9 @@ class DeviceFourier:
         """Return the real transform of numbers of which the first half along the last of `axes` is given."""
         axis, size = axes[-1], sizes[-1]
         own, rest = _fitted(x, (*sizes[:-1], size // 2 + 1), axes, dtype), axes[:-1]
-        if own is x:  # the library overwrites it
+        if own is x and _way("c2r", x._signature.layout, axes, size, dtype) is Way.COPIED:
+            own = _with_last(x, axes)
+        elif own is x:  # the library overwrites it
             own, rest = self._begun(x, rest, inverse)
         if not inverse and own.size:
             conj(own, out=own)
@@ -418,16 +457,21 @@ class DeviceFourier:
             shape[axes[-1]] = shape[axes[-1]] // 2 + 1 if kind == "r2c" else int(size or 0)
         if not x.size:
             return new_like(x, tuple(shape), dtype)
-        found = x if in_place and kind == "c2c" else _like(x, tuple(shape), dtype)
-        rows = _rows(found._signature.layout, axes, max(x.shape[axes[-1]], shape[axes[-1]]))
-        written = found if rows is None else new_array(x.__class__, signature_of(rows, dtype, x.device))
-        planned = self._planned(kind, x, written, axes)
+        longest = max(x.shape[axes[-1]], shape[axes[-1]])
+        way, planned = _way(kind, x._signature.layout, axes, longest, COMPLEX_OF.get(dtype, dtype)), None
+        found = x if in_place and kind == "c2c" and way is Way.STEPPED else None
+        if way is Way.TURNED:
+            turned = _with_fastest(_ordered(x._signature.layout, tuple(shape)), axes)
+            found = new_array(x.__class__, signature_of(turned, dtype, x.device))
+        if way is not Way.COPIED:
+            found = _like(x, tuple(shape), dtype) if found is None else found
+            planned = self._planned(kind, x, found, axes)
         if planned is None:
             x = _with_last(x, axes)
-            written = found = x if kind == "c2c" else _like(x, tuple(shape), dtype)
+            found = x if kind == "c2c" else _like(x, tuple(shape), dtype)
             planned = self._planned(kind, x, found, axes)
-        self._run(planned, inverse, x, written)
-        return found if written is found else execute(assign, (written,), found)
+        self._run(planned, inverse, x, found)
+        return found
 
     def _run(self, planned: Any, inverse: bool, x: Any, found: Any) -> None:
         read, written = [(each._buffer, each._offset) for each in (x, found)]
@@ -448,14 +492,34 @@ def _turned(layout: Layout, axes: Ints) -> Layout | None:
     return _dense(layout.shape, (1 - axes[0], axes[0]))
 
 
-def _rows(layout: Layout, axes: Ints, size: int) -> Layout | None:
-    """Return the layout of a temporary whose fastest axis is that of a long transform; `layout` is that of the result.
+def _way(kind: str, layout: Layout, axes: Ints, size: int, wide: np.dtype) -> Way:
+    """Return how axes of an operand are transformed; `size` is the larger one of operand and result.
 
-    None if several axes are transformed, the axis is short, or it is the fastest one already.
+    Several axes, the fastest one, and the only one are `Way.STEPPED`.
     """
-    if len(axes) != 1 or size <= LONGEST or layout.strides[axes[0]] == 1:
-        return None
-    order = sorted(range(len(layout.shape)), key=lambda axis: (axis in axes, -layout.strides[axis]))
+    if len(axes) != 1 or layout.strides[axes[0]] == 1 or layout.shape[axes[0]] == layout.size:
+        return Way.STEPPED
+    is_power = size & (size - 1) == 0
+    of_powers, of_others = STEPPED[kind]
+    if kind == "r2c" and size * wide.itemsize > REAL_BYTES:
+        return Way.COPIED
+    if size <= (of_powers if is_power else of_others):
+        return Way.STEPPED
+    is_copied = kind == "c2r" or (not is_power and wide.itemsize == 8 and of_powers // 2 < size <= COPIED)
+    return Way.COPIED if is_copied or not _is_one_call(layout, axes) else Way.TURNED
+
+
+def _is_one_call(layout: Layout, axes: Ints) -> bool:
+    """Whether all steps in memory are forward, and axes that are not transformed are walked as one."""
+    steps = {axis: step for axis, step in enumerate(zip(layout.strides, layout.shape, strict=True)) if step[1] != 1}
+    others = sorted([step for axis, step in steps.items() if axis not in axes])
+    merge = all(outer == extent * inner for (inner, extent), (outer, _) in pairwise(others))
+    return merge and all(stride > 0 for stride, _ in steps.values())
+
+
+def _with_fastest(layout: Layout, axes: Ints) -> Layout:
+    """Return a dense layout in which axes are the fastest ones; the others lie in the order of those of a layout."""
+    order = sorted(range(len(layout.shape)), key=lambda axis: (axis in axes, -abs(layout.strides[axis])))
     return _dense(layout.shape, order)
 
 
