@@ -43,6 +43,12 @@ SMALLER = {
 }
 """The dtypes of which `FIT` elements have a sum that 32 bits have: as uint64, -1 is 2**64 - 1."""
 FIT = 2**15
+CAST_AT_ONCE = 8
+"""The chunks that the first walk reads at once if floats are cast, as float32 to float64: registers hold them before.
+
+On an H100 flat sums of float32, bfloat16 and complex64 are scanned at 0.94, 0.93 and 0.88 of a copy's rate so, and at
+0.91, 0.90 and 0.86 with 4 chunks; of float16 at 0.935 and 0.945. Others are not faster with 8 chunks than with 4.
+"""
 TAIL_AT_ONCE = 2
 """The chunks of a segment of the last block that are read at once: each element has a mask, which takes registers."""
 
@@ -100,7 +106,7 @@ def _is_cast(schedule: ScanBlocks, number: int, dtype: str) -> bool:
 
 def _walk(schedule: ScanBlocks, node: Node, branch: Branch, *, stores: bool) -> list[str]:
     """Return the loop over the chunks of all segments of a block, several at once; of the last block of a row, two."""
-    unroll = TAIL_AT_ONCE if branch.mask else schedule.unroll
+    unroll = TAIL_AT_ONCE if branch.mask else schedule.unroll if stores else _summed_at_once(schedule, node)
     inputs = inputs_of(schedule, node)
     if stores:
         schedule = copy.copy(schedule)
@@ -115,6 +121,12 @@ def _walk(schedule: ScanBlocks, node: Node, branch: Branch, *, stores: bool) -> 
         chunks.append((chunk, values))
     lines += _scanned(schedule, node, chunks) if stores else _summed(schedule, node, chunks)
     return [*full(node, "_last", "THREADS"), f"for step in range(0, CHUNKS, {unroll}):", *indented(lines)]
+
+
+def _summed_at_once(schedule: ScanBlocks, node: Node) -> int:
+    """Return the chunks that the first walk reads at once."""
+    is_cast = schedule.spec.nodes[node.values[0]][0] == "cast"
+    return min(CAST_AT_ONCE, schedule.chunks) if is_cast and not node.is_exact else schedule.unroll
 
 
 def _summed(schedule: ScanBlocks, node: Node, chunks: list[tuple[Chunk, Values]]) -> list[str]:
