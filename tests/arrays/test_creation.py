@@ -30,6 +30,10 @@ class Flag(enum.IntEnum):
     UP = 3
 
 
+class Metres(float):
+    pass
+
+
 # --- Python data -------------------------------
 
 DATA = [
@@ -99,6 +103,8 @@ TYPED = [
     ([ta.asarray([1, 2], dtype="int8"), (3, 4), np.array([5, 6], "int16")], "int16"),
     ([ta.asarray([[1, 2]]).T, [[3.5], [4.5]]], "float32"),
     ([memoryview(array.array("h", [1, 2])), array.array("b", [3, 4])], "int16"),
+    ([Flag.UP, np.int8(2)], "int8"),
+    ([[Metres(2.5), Flag.UP], np.array([1, 2], "float32")], "float32"),
 ]
 
 

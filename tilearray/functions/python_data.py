@@ -25,7 +25,7 @@ from tilearray.interchange import dlpack
 from tilearray.interchange.numpy import from_host_object
 from tilearray.ops.numbers import class_of, host_number
 from tilearray.promotion.operands import RANK
-from tilearray.promotion.scalars import Number, ScalarClass, as_number, classify
+from tilearray.promotion.scalars import Number, ScalarClass, StandIn, as_number, classify
 
 _DEPTH = 64  # NumPy's own limit of dimensions
 _EXACT = 2**53  # every integer up to here is a float64
@@ -198,8 +198,7 @@ def _collect(obj: Any, kinds: Kinds, function: str, depth: int) -> None:
     if depth > _DEPTH:
         raise ShapeError(f"{function}: expected lists nested up to {_DEPTH} times, got deeper lists; flatten them")
     if not is_sequence(obj):
-        carrier = None if classify(obj) is None else next((kind for kind in _CARRIERS if isinstance(obj, kind)), None)
-        kinds.add(_dtype(obj, function) if carrier is None else carrier)  # a fused number has no carrier
+        kinds.add(_carrier(obj) or _dtype(obj, function))
         return
     found: set[type] = {int} if isinstance(obj, range) else set(map(type, obj))
     if found <= _CARRIERS.keys():
@@ -209,6 +208,12 @@ def _collect(obj: Any, kinds: Kinds, function: str, depth: int) -> None:
     else:
         for part in obj:
             _collect(part, kinds, function, depth + 1)
+
+
+def _carrier(element: Any) -> type | None:
+    """The one of Python's numeric types to which an element belongs; None for an element with a dtype."""
+    number = element.number if isinstance(element, StandIn) else element
+    return None if classify(number) is None else next(kind for kind in _CARRIERS if isinstance(number, kind))
 
 
 def _leaves(obj: Any) -> Iterator[Any]:
@@ -255,8 +260,9 @@ def _host(element: Any, function: str) -> np.ndarray:
 
 def _joined(obj: Any, dtype: np.dtype, function: str) -> np.ndarray:
     """The ndarray of nested sequences in which some elements have dtypes."""
-    if classify(obj) is not None:
-        return _numbers(obj, {type(obj)}, dtype, function)
+    carrier = _carrier(obj)
+    if carrier is not None:
+        return _numbers(obj, {carrier}, dtype, function)
     if not is_sequence(obj):
         return _converted(_host(obj, function), dtype, function)
     if _is_uniform(set(map(type, obj))):
