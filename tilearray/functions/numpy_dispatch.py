@@ -34,6 +34,7 @@ from tilearray.ops.execute import execute
 from tilearray.ops.moves import assign
 from tilearray.ops.numbers import OF_NUMPY
 from tilearray.ops.op import Op
+from tilearray.promotion.scalars import StandIn
 
 _NDARRAY: Any = np.ndarray  # Any: else a type checker takes dtypes to be unknown
 
@@ -145,13 +146,13 @@ def _written(target: Any, compute: Callable[[Any], Any]) -> Any:
 
 
 def _all_known(operands: Iterable[Any], protocol: str) -> bool:
-    """Whether no operand has a class of its own kind of array: only Arrays and ndarrays implement the protocol."""
+    """Whether no operand has another library's class of arrays: only ours and ndarrays implement the protocol."""
     return all(_is_known(x.__class__, protocol) for x in operands)
 
 
 def _is_known(kind: Any, protocol: str) -> bool:
     method = getattr(kind, protocol, None)
-    return method is None or method is getattr(_NDARRAY, protocol) or issubclass(kind, ArrayBase)
+    return method is None or method is getattr(_NDARRAY, protocol) or issubclass(kind, (ArrayBase, StandIn))
 
 
 # --- functions -------------------------------------------------------------------------------------------------------

@@ -69,6 +69,10 @@ class StandIn:
         """Return what stands for a function of the number."""
         return StandIn(function(self.number))
 
+    def value(self) -> Any:
+        """Return the value, where a function cannot do without it."""
+        return self.number
+
 
 def classify(value: object, /) -> ScalarClass | None:
     """Return the class of a Python number, or None for any other object.

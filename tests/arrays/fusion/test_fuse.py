@@ -411,6 +411,61 @@ def test_a_number_that_python_needs_is_traced_for_each_value():
     assert len(traces) == 3
 
 
+BESIDE_ARRAYS = {
+    "multiply": lambda a, x: np.multiply(a, x),
+    "subtract": lambda a, x: np.subtract(x, a),
+    "a computed number": lambda a, x: np.maximum(a, 1 - x * 2),
+    "dtype": lambda a, x: np.multiply(a, x, dtype="float64"),
+    "out": lambda a, x: np.multiply(a, x, out=ta.zeros_like(a)),
+    "where": lambda a, x: np.add(a, x, out=ta.zeros_like(a), where=a > 1),
+    "divmod": lambda a, x: np.divmod(a, x)[1],
+    "outer": lambda a, x: np.multiply.outer(a, x),
+    "float_power": lambda a, x: np.float_power(a, x),
+}
+NEEDED = {
+    "sqrt": lambda a, x: a * np.sqrt(x),
+    "a ufunc of numbers": lambda a, x: a * np.add(x, 1),
+    "a NumPy scalar": lambda a, x: a * (x * np.float64(2)),
+    "a NumPy scalar first": lambda a, x: a * (np.float64(2) - x),
+    "an ndarray": lambda a, x: a * (np.arange(3.0) * x),
+    "np.linspace": lambda a, x: a + np.linspace(0, x, 3),
+    "np.array": lambda a, x: a * np.array([x, 1, 2.0]),
+    "linspace": lambda a, x: a * ta.linspace(0, x, 3),
+    "arange": lambda a, x: a * ta.arange(x, x + 3),
+    "asarray": lambda a, x: a + ta.asarray(x),
+    "asarray in a dtype": lambda a, x: a + ta.asarray(x, dtype="float16"),
+    "full": lambda a, x: a + ta.full(3, x),
+    "a list": lambda a, x: a * [x, 1, x],
+    "a list with dtypes": lambda a, x: a * ta.asarray([x, np.float32(2), x]),
+    "an assigned list": lambda a, x: a.__setitem__(slice(2), [x, 4]) or a * 2,
+}
+
+
+@pytest.mark.parametrize("function", BESIDE_ARRAYS.values(), ids=BESIDE_ARRAYS)
+def test_ufuncs_of_an_array_and_a_number(function):
+    fused, traces = counted(function)
+    a = ta.asarray([1.0, 2.0, 3.0])
+    for x in (2, 3, 2.5, -1.5, 1e300):
+        same(fused(a, x), function(a, x))
+    assert len(traces) == 3  # one for each class of numbers
+
+
+@pytest.mark.parametrize("function", NEEDED.values(), ids=NEEDED)
+def test_a_number_that_numpy_or_a_new_array_needs_is_traced_for_each_value(function):
+    fused = ta.fuse(function)
+    a = ta.asarray([1.0, 2.0, 3.0])
+    for x in (2, 3, 0.5, 2.5, 2):
+        same(fused(a.copy(), x), function(a.copy(), x))
+
+
+def test_ufuncs_of_a_number_that_has_another_librarys_array_are_left_to_it():
+    class Quantity:
+        def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+            return 4.0
+
+    same(ta.fuse(lambda a, x: a * np.multiply(x, Quantity()))(ta.ones(2), 3), ta.ones(2) * 4.0)
+
+
 def test_arrays_from_outside_are_read_at_each_call():
     weight = ta.asarray([1.0, 2.0])
     fused, traces = counted(lambda x: x * weight)

@@ -1,8 +1,8 @@
 """Numbers as arguments of a traced function. A kernel takes their values at each call, and never contains them.
 
 A `TracedNumber` computes with other numbers, and remembers how, so ``x * (1 - beta)`` multiplies by another number when
-`beta` changes. Where Python needs the value itself, as in ``if beta > 0``, ``range(n)`` or ``math.sqrt(beta)``, the
-number tells the trace that it depends on the value: another value is then traced again, with the same kernels.
+`beta` changes. Where Python or NumPy needs the value itself, as in ``if beta > 0``, ``range(n)`` or ``np.sqrt(beta)``,
+the number tells the trace that it depends on the value: another value is then traced again, with the same kernels.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from tilearray.engine.signature import ArrayBase
 from tilearray.promotion.scalars import Number, StandIn
@@ -38,7 +40,6 @@ class TracedNumber(StandIn):
 
     __slots__ = ("compute", "needed")
     __trunc__: Callable[[TracedNumber], TracedNumber]
-    __array_ufunc__ = None  # a NumPy operand leaves the operator to this class
 
     def __init__(self, number: Number, compute: Compute, needed: Callable[[], None]) -> None:
         super().__init__(number)
@@ -54,6 +55,15 @@ class TracedNumber(StandIn):
         """Return the value, on which the trace depends from now on."""
         self.needed()
         return self.number
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Leave a ufunc to the Array among its operands. Without one NumPy needs the value."""
+        if any(isinstance(x, ArrayBase) for x in (*inputs, *kwargs.get("out", ()))):
+            return NotImplemented
+        return getattr(ufunc, method)(*map(_plain, inputs), **kwargs)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.value(), dtype, copy=copy)
 
     def __repr__(self) -> str:
         return repr(self.value())
@@ -88,7 +98,8 @@ def _binary(compute: Callable[[Any, Any], Any], swapped: bool = False) -> Any:
     def method(self: TracedNumber, other: Any) -> Any:
         if isinstance(other, ArrayBase):
             return NotImplemented
-        if not isinstance(other, (TracedNumber, int, float, complex)):  # a NumPy scalar, which has a dtype
+        numbers: tuple[type, ...] = (TracedNumber, int, float, complex)
+        if not isinstance(other, numbers) or isinstance(other, np.generic):  # a NumPy scalar has a dtype
             return compute(other, self.value()) if swapped else compute(self.value(), other)
         left, right = (other, self) if swapped else (self, other)
         return _combined(compute, left, right)
@@ -116,12 +127,17 @@ def _valued(compute: Callable[..., Any]) -> Any:
     """Return a method that needs the value."""
 
     def method(self: TracedNumber, *others: Any) -> Any:
-        plain = [other.value() if isinstance(other, TracedNumber) else other for other in others]
+        plain = [_plain(other) for other in others]
         if any(isinstance(other, ArrayBase) for other in plain):
             return NotImplemented
         return compute(self.value(), *plain)
 
     return method
+
+
+def _plain(operand: Any) -> Any:
+    """Return an operand with its value."""
+    return operand.value() if isinstance(operand, TracedNumber) else operand
 
 
 def _truncated(number: float) -> float:
