@@ -22,6 +22,11 @@ class Elsewhere:
     def from_numpy(self, array: np.ndarray, *, copy: bool, stream: Any = None) -> Any:
         return CPU.backend.from_numpy(array, copy=True)
 
+    def from_device(self, other: Any, buffer: Any, offset: int, nbytes: int, *, stream: Any = None) -> Any:
+        return CPU.backend.from_numpy(CPU.backend.to_numpy(buffer, offset, (nbytes,), (1,), np.dtype("u1")), copy=True)[
+            0
+        ]
+
     def to_numpy(self, *view: Any) -> np.ndarray:
         return CPU.backend.to_numpy(*view).copy("K")
 

@@ -277,5 +277,5 @@ def common_device(function: str, operands: Sequence[Placed]) -> Device:
 
 def _different(function: str, first: Device, second: Device) -> DeviceError:
     return DeviceError(
-        f"{function}: the operands are on {first} and on {second}; move one with x.to_device({str(first)!r})"
+        f"{function}: the operands are on {first.name} and on {second.name}; move one with x.to_device({str(first)!r})"
     )

@@ -182,6 +182,8 @@ def to_device(x: A, device: DeviceLike, /, *, stream: Any = None) -> A:
         return x
     if functions is not None:
         return functions.to_device(x, target, stream)
+    if source.recorder is not None:  # it has no memory to copy, and its backend says so
+        source.backend.from_device  # noqa: B018
     owner: object = None  # of a stream that is given: it lives until the copy has memory of the stream
     if stream is None:
         handle = backend.own_stream(STATE.get().stream)

@@ -121,7 +121,6 @@ for _name in ("__array_interface__", "__array_struct__", "__cuda_array_interface
 _WHAT = {
     "computes_places": "counts or combines at places; write it outside of the function, or of x.tolist()",
     "to_numpy": "reads the values of an array; write functions of ta, and ta.stack([x, y]) for a list",
-    "from_device": "copies between devices; write it outside of the function",
     "collectives": "exchanges data between devices; write it outside of the function",
 }
 
@@ -166,6 +165,9 @@ class _FollowingBackend:
         buffer, offset = self._real.from_numpy(array, copy=copy, stream=stream)
         return Memory(buffer), offset
 
+    def from_device(self, other: Any, buffer: Any, offset: int, nbytes: int, /, *, stream: Any = None) -> Memory:
+        return Memory(self._real.from_device(other, buffer, offset, nbytes, stream=stream))
+
     def __getattr__(self, name: str) -> NoReturn:
         if name not in _WHAT:
             raise AttributeError(name)
@@ -198,6 +200,9 @@ class FollowingDevice(Device):
         return self is other or (isinstance(other, str) and (other == self.name or self.real == other))
 
     __hash__ = Device.__hash__
+
+    def __str__(self) -> str:
+        return str(self.real)
 
     def chain(self) -> Generator[Device, None, None]:
         """Yield the devices below."""

@@ -9,6 +9,7 @@ from collections import namedtuple
 import numpy as np
 import pytest
 from support.changing_semantics import dtypes_after_changes
+from support.elsewhere import Elsewhere
 from support.joined_graphs import check_joined, written_arguments
 from support.threads import in_threads
 from support.trees import bits
@@ -16,6 +17,7 @@ from support.trees import bits
 import tilearray as ta
 from tilearray.arrays.fusion.tracing import MOST_PARTS
 from tilearray.engine.caches import KERNELS
+from tilearray.engine.devices import _DEVICES, Device
 from tilearray.errors import FusionError, OperandError, WriteError
 from tilearray_host.device import HostDevice
 
@@ -787,6 +789,61 @@ def test_a_reshape_of_what_is_computed_from_broadcast_operands():
         fused = ta.fuse(function)
         assert bits(fused(x)) == bits(function(x))
         assert len(ta.explain(fused, x).launches) == launches
+
+
+COPIES = [
+    lambda x, y, device: x.to_device(device),
+    lambda x, y, device: (x * 2)[::2].to_device(device, stream=1),
+    lambda x, y, device: ta.asarray(x, device=device),
+    lambda x, y, device: ta.asarray(x * 2, dtype="float64", device=device),
+    lambda x, y, device: ta.astype(x, "float64", device=device),
+    lambda x, y, device: x * y.to_device(x.device),
+]
+
+
+@pytest.fixture
+def other(elsewhere, monkeypatch):
+    """A second device that is not the host."""
+    device = Device("cuda", elsewhere.index + 1)
+    device.backend = Elsewhere()
+    monkeypatch.setitem(_DEVICES, device.name, device)
+    return device
+
+
+@pytest.mark.parametrize("of_gradient", [False, True])
+@pytest.mark.parametrize("copy", COPIES)
+def test_a_copy_to_another_device_does_not_fuse(elsewhere, other, copy, of_gradient):
+    x, y = ta.asarray([1.0, 2.0], device=elsewhere), ta.asarray([1.0, 2.0], device=other)
+
+    def f(x):
+        return copy(x, y, other)
+
+    message = (
+        f"fuse: expected a function of arrays on {elsewhere.name}, got a copy between devices in it; write "
+        f"x.to_device(...) before or after the function"
+    )
+    with pytest.raises(FusionError, match=re.escape(message)):
+        ta.fuse(ta.grad(lambda x: ta.sum(f(x))) if of_gradient else f)(x)
+
+
+def test_a_gradient_takes_constants_of_another_device(elsewhere, other):
+    x, y = ta.asarray([1.0, 2.0], device=elsewhere), ta.asarray([3.0, 4.0], device=other)
+    for place in (lambda x: y.to_device(x.device), lambda x: ta.asarray(y, device=x.device)):
+        found = ta.grad(lambda x: ta.sum(x * place(x)))(x)
+        assert (found.device, found.tolist()) == (elsewhere, [3, 4])
+
+
+def test_an_array_has_the_name_of_its_device():
+    names = []
+
+    def f(x):
+        names.append(str(x.device))
+        return ta.sum(x * ta.ones(2, device=str(x.device)))
+
+    x = ta.ones(2, device="cpu")
+    for of_x in (ta.fuse(f), ta.grad(f), ta.fuse(ta.grad(f))):
+        of_x(x)
+    assert names == ["cpu"] * 3
 
 
 def test_errors_of_operations_come_at_their_line():

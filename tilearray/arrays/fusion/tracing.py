@@ -200,7 +200,6 @@ _WHAT = {
     "fourier": "a Fourier transform",
     "transforms": "a Fourier transform",
     "to_numpy": "reading the values of an array",
-    "from_device": "a copy between devices",
     "collectives": "an exchange of data between devices",
     "computes_places": "a sum or a count at places",
 }
@@ -232,6 +231,14 @@ class _TracingBackend:
         real = ArrayBase._public._make(buffer, offset, signature_of(Layout.of(()), array.dtype, self._real))
         return buffer_of(current_trace().lifted(real, "asarray")), 0
 
+    @property
+    def from_device(self) -> NoReturn:
+        """Refuse copies from another device, and to it."""
+        raise FusionError(
+            f"fuse: expected a function of arrays on {self._real}, got a copy between devices in it; "
+            f"write x.to_device(...) before or after the function"
+        )
+
     def __getattr__(self, name: str) -> NoReturn:
         if name not in _WHAT:
             raise AttributeError(name)
@@ -257,6 +264,9 @@ class TracingDevice(Device):
         return self is other or (isinstance(other, str) and other in (self.name, self.real.name))
 
     __hash__ = Device.__hash__
+
+    def __str__(self) -> str:
+        return str(self.real)
 
     def follows(self, other: Device) -> bool:
         """An array from outside of the function is read at each call."""
