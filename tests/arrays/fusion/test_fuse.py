@@ -829,7 +829,7 @@ def test_a_copy_to_another_device_does_not_fuse(elsewhere, other, copy, of_gradi
 def test_a_gradient_takes_constants_of_another_device(elsewhere, other):
     x, y = ta.asarray([1.0, 2.0], device=elsewhere), ta.asarray([3.0, 4.0], device=other)
     for place in (lambda x: y.to_device(x.device), lambda x: ta.asarray(y, device=x.device)):
-        found = ta.grad(lambda x: ta.sum(x * place(x)))(x)
+        found = ta.grad(lambda x, place=place: ta.sum(x * place(x)))(x)
         assert (found.device, found.tolist()) == (elsewhere, [3, 4])
 
 
