@@ -347,6 +347,7 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
         real_if_close,
         shares_memory,
     )
+    from tilearray.numpy_names.counting import bincount
     from tilearray.numpy_names.covariances import corrcoef, cov
     from tilearray.numpy_names.distinct import (
         argpartition,
@@ -378,7 +379,6 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
         vander,
     )
     from tilearray.numpy_names.histograms import (
-        bincount,
         digitize,
         histogram,
         histogram2d,

@@ -104,7 +104,7 @@ def test_the_compiler_takes_counts(dtype, bins):
     from support.oracles.formats import dtype_of
 
     from tilearray.geometry.selection import make_selection
-    from tilearray.numpy_names.histograms import _counting
+    from tilearray.numpy_names.counting import _counting
     from tilearray_cuda.kernels.compile import compile_source
     from tilearray_cuda.kernels.machine_code import read_machine_code
     from tilearray_cuda.kernels.schedules.choose import loop_class, schedule_of
@@ -131,7 +131,7 @@ def test_the_compiler_takes_counters_of_16_bits(dtype, arch):
     from support.oracles.formats import dtype_of
 
     from tilearray.geometry.selection import make_bins
-    from tilearray.numpy_names.histograms import _counting
+    from tilearray.numpy_names.counting import _counting
     from tilearray_cuda.kernels.compile import compile_source
     from tilearray_cuda.kernels.machine_code import read_machine_code
     from tilearray_cuda.kernels.schedules.choose import loop_class, schedule_of
@@ -186,7 +186,7 @@ def _largest_of_counts() -> None:
     from support.interpreter import emulated_gpu
 
     import tilearray as ta
-    from tilearray.numpy_names.histograms import BINS, MOST_BINS
+    from tilearray.numpy_names.counting import BINS, MOST_BINS
 
     device, rng = emulated_gpu.emulated_device(), np.random.default_rng(6)
     for dtype in ("int8", "uint8", "int16", "uint32", "int64", "uint64"):

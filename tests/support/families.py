@@ -23,7 +23,7 @@ import tilearray as ta
 from tilearray.functions import binary_search, distinct
 from tilearray.geometry import reduction
 from tilearray.geometry import selection as segments
-from tilearray.numpy_names import histograms
+from tilearray.numpy_names import counting
 
 Family = Callable[["Inputs"], list[Any]]
 
@@ -137,7 +137,7 @@ def gathers(of: Inputs) -> list[Any]:
     ta.add.at(z, of.ints(400, below=1000, seed=2), 2)
     ta.maximum.at(z, of.ints(400, below=1000, seed=3), 4)
     ta.put(counted, of.ints(9, below=40), 7)
-    with replaced(histograms, MANY=1), replaced(segments, PAIRED_SEGMENTS=2):
+    with replaced(counting, MANY=1), replaced(segments, PAIRED_SEGMENTS=2):
         many = ta.bincount(ta.minimum(of.ints(90_001, below=90_000), 9000), minlength=9001)
     return [
         *(x[places], x[:, of.ints(9, below=33)], x[places, 3], ta.take(x, places, axis=0), y, z, counted),

@@ -29,6 +29,9 @@ LATER: Final = {
         allclose array_equal array_equiv in1d iscomplex iscomplexobj isneginf isposinf isreal isrealobj isscalar
         issubdtype may_share_memory real_if_close shares_memory
     """,
+    "counting": """
+        bincount
+    """,
     "covariances": """
         corrcoef cov
     """,
@@ -43,7 +46,7 @@ LATER: Final = {
         triu_indices triu_indices_from vander
     """,
     "histograms": """
-        bincount digitize histogram histogram2d histogram_bin_edges histogramdd
+        digitize histogram histogram2d histogram_bin_edges histogramdd
     """,
     "interpolation": """
         interp

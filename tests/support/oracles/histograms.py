@@ -18,7 +18,7 @@ from tilearray.engine.execute import run_fixed
 from tilearray.functions import binary_search
 from tilearray.geometry import selection
 from tilearray.geometry.layout import Layout
-from tilearray.numpy_names import histograms
+from tilearray.numpy_names import counting, histograms
 
 DTYPES = (
     "bool", "int8", "uint8", "int16", "uint32", "int64", "uint64", "float16", "bfloat16", "float32", "float64",
@@ -248,7 +248,7 @@ def check_bins(device: Any) -> None:
 def check_many_bins(device: Any, segments: int) -> None:
     """Counters of 16 bits, some of which are emptied: of one place and of both of a word, and elements beyond all."""
     rng = np.random.default_rng(8)
-    patched = mock.patch.object(histograms, "MANY", 1), mock.patch.object(selection, "PAIRED_SEGMENTS", segments)
+    patched = mock.patch.object(counting, "MANY", 1), mock.patch.object(selection, "PAIRED_SEGMENTS", segments)
     caches.PLANS.clear()
     with patched[0], patched[1]:
         for dtype, bins, size, few in (

@@ -398,12 +398,12 @@ def _compare_many_at_few(device: Any) -> None:
 
 def check_atomic_weights(device: Any) -> None:
     """Weights of any dtype that are added to copies of few places, and to many places, are those that NumPy adds."""
-    from tilearray.numpy_names import histograms
+    from tilearray.numpy_names import counting
 
-    rng, before = np.random.default_rng(10), (histograms.SPREAD, histograms.LEAST_COPIES)
-    histograms.LEAST_COPIES = 2
+    rng, before = np.random.default_rng(10), (counting.SPREAD, counting.LEAST_COPIES)
+    counting.LEAST_COPIES = 2
     try:
-        for bins, histograms.SPREAD in ((1, 1000), (7, 1000), (300, 4000), (5000, 4000), (100, 10**6)):
+        for bins, counting.SPREAD in ((1, 1000), (7, 1000), (300, 4000), (5000, 4000), (100, 10**6)):
             places, weights = rng.integers(0, bins, 4200), rng.integers(-9, 9, 4200)
             for dtype, kind in (("int64", "float64"), ("uint16", "float32"), ("int32", "int16"), ("uint64", "bool")):
                 given = weights.astype(kind)
@@ -411,4 +411,4 @@ def check_atomic_weights(device: Any) -> None:
                 found = ta.bincount(x, w, bins, mode="atomic")
                 np.testing.assert_array_equal(ta.to_numpy(found), np.bincount(places, given, bins))
     finally:
-        histograms.SPREAD, histograms.LEAST_COPIES = before
+        counting.SPREAD, counting.LEAST_COPIES = before
