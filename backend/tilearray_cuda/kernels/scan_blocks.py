@@ -115,9 +115,11 @@ def _walk(schedule: ScanBlocks, node: Node, branch: Branch, *, stores: bool) -> 
     chunks: list[tuple[Chunk, Values]] = []
     for k in range(unroll):
         chunk = Chunk(branch._replace(column=f"column{k}", tag=f"_of_{k}"), k)
-        column = f"(first_chunk + (step + {k})) * COLUMNS + tl.arange(0, COLUMNS)[None, :]"
+        first, column = f"{chunk.branch.column}_first", chunk.branch.column
+        lines.append(f"{first} = (first_chunk + (step + {k})) * COLUMNS")
+        lines.append(f"{column} = {first} + tl.arange(0, COLUMNS)[None, :]")
         text, values = computed(schedule, chunk.branch, inputs)
-        lines += [f"{chunk.branch.column} = {column}", *_mask(schedule, chunk), *text]
+        lines += [*_mask(schedule, chunk), *text]
         chunks.append((chunk, values))
     lines += _scanned(schedule, node, chunks) if stores else _summed(schedule, node, chunks)
     return [*full(node, "_last", "THREADS"), f"for step in range(0, CHUNKS, {unroll}):", *indented(lines)]

@@ -149,6 +149,25 @@ class ScanBlocks(Scan):
         """Return a load that says whether the elements are read again."""
         return f'{super().load(operand, branch, place)[:-1]}, eviction_policy="{self.policy}")'
 
+    def load_pair(self, operand: Operand, branch: Branch, place: str = "") -> tuple[str, bool]:
+        """Return a load of both parts of the elements of a chunk as one row, where they are neighbours.
+
+        Triton 3.6 gives neighbours to different warps if each element has an index of its own.
+        """
+        if not self._is_dense(operand, branch, place):
+            return super().load_pair(operand, branch, place)
+        return f'load_pairs({operand.name}, {branch.column}_first, block * 0, COLUMNS, "{self.policy}")', False
+
+    def store_pair(self, operand: Operand, parts: tuple[str, ...], branch: Branch, place: str = "") -> str:
+        """Return a store of such a row."""
+        if not self._is_dense(operand, branch, place):
+            return super().store_pair(operand, parts, branch, place)
+        return f"store_pairs({operand.name}, {branch.column}_first, block * 0, COLUMNS, {', '.join(parts)})"
+
+    def _is_dense(self, operand: Operand, branch: Branch, place: str) -> bool:
+        """Whether the elements of a whole chunk are neighbours."""
+        return operand.last_two == (0, 1) and not branch.mask and not place
+
     def store(self, operand: Operand, value: str, branch: Branch, place: str = "") -> str:
         """Return a store that does not take the place of elements that are read again."""
         return f'{super().store(operand, value, branch, place)[:-1]}, cache_modifier=".cs")'
