@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+from support.optimizer import adam, same
 
 import tilearray as ta
 
@@ -49,22 +50,6 @@ def launches(monkeypatch):
 
 def floats(rng, shape, dtype="float32"):
     return ta.asarray(rng.normal(size=shape).astype(np.float32), device="cuda:0").astype(dtype)
-
-
-def bits(x):
-    return str(x.dtype), x.shape, ta.to_numpy(x).tobytes()
-
-
-def same(found, expected):
-    assert [bits(x) for x in found] == [bits(x) for x in expected]
-
-
-def adam(p, g, m, v, rate, turn):
-    m *= 0.9
-    m += 0.1 * g
-    v *= 0.99
-    v += 0.01 * g * g
-    p -= rate * (m / (1 - 0.9**turn)) / (ta.sqrt(v / (1 - 0.99**turn)) + 1e-8)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])

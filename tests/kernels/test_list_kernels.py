@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.kernels import Kernel, compiled, flat_kernel, needs_triton
+from support.optimizer import adam, same
 
 import tilearray as ta
 
@@ -54,22 +55,6 @@ def _floats(rng, *shape, dtype="float32"):
     return ta.asarray(rng.normal(size=shape).astype(np.float32), device=_device()).astype(dtype)
 
 
-def _bits(x):
-    return x.dtype, x.shape, ta.to_numpy(x).tobytes()
-
-
-def _same(found, expected):
-    assert [_bits(x) for x in found] == [_bits(x) for x in expected]
-
-
-def _adam(p, g, m, v, rate, turn):
-    m *= 0.9
-    m += 0.1 * g
-    v *= 0.99
-    v += 0.01 * g * g
-    p -= rate * (m / (1 - 0.9**turn)) / (ta.sqrt(v / (1 - 0.99**turn)) + 1e-8)
-
-
 SHAPES = [(3, 5), (7,), (), (3, 5), (2, 1, 4), (0, 3), (2000,), (64, 16), (1024,)]
 
 
@@ -80,12 +65,12 @@ def _optimizer():
         ours[3] = [x * x for x in ours[3]]
         plain = [[x.copy() for x in each] for each in ours]
         for turn in (1, 2):
-            found, launches = _launched(_adam, *ours, 1e-3, turn)
+            found, launches = _launched(adam, *ours, 1e-3, turn)
             assert (found, launches) == ([None] * len(SHAPES), 1)
             for each in zip(*plain, strict=True):
-                _adam(*each, 1e-3, turn)
+                adam(*each, 1e-3, turn)
         for found, expected in zip(ours, plain, strict=True):
-            _same(found, expected)
+            same(found, expected)
 
 
 def _many():
@@ -119,11 +104,11 @@ def _layouts():
             results = [function(*each) for each in zip(x, y, strict=True)]
             if isinstance(results[0], tuple):
                 found, results = ([part for each in calls for part in each] for calls in (found, results))
-            _same(found, results)
+            same(found, results)
             assert launches < 15, launches
         targets = [view.copy() for view in x]
         _launched(lambda t, x: t.__imul__(x), targets, x)
-        _same(targets, [view * view for view in x])
+        same(targets, [view * view for view in x])
 
 
 def _results():
@@ -138,7 +123,7 @@ def _results():
     for each, given in zip(found, x, strict=True):
         assert each.pop("same") is given
         assert each.pop("number") == 4
-        _same(each.values(), [given * 3 + bias, given > 0, given.astype("float16")])
+        same(each.values(), [given * 3 + bias, given > 0, given.astype("float16")])
     assert launches == 2  # beside one element, the bias is like an array of it
 
 
@@ -147,21 +132,21 @@ def _numbers():
     x = [_floats(rng, *shape) for shape in SHAPES]
     found, launches = _launched(lambda x, k: x * k, x, [0.5] * len(x))
     assert launches == 1
-    _same(found, [each * 0.5 for each in x])
+    same(found, [each * 0.5 for each in x])
     found, launches = _launched(lambda x, k: x * k, x, [float(place) for place in range(len(x))])
     assert launches == len(x) - 1  # one is empty
-    _same(found, [each * float(place) for place, each in enumerate(x)])
+    same(found, [each * float(place) for place, each in enumerate(x)])
     found, launches = _launched(lambda x: x * len(x.shape), x)
-    _same(found, [each * each.ndim for each in x])
+    same(found, [each * each.ndim for each in x])
     found, launches = _launched(lambda x, k: x * (k / max(x.size, 1)), x, 2.0)
-    _same(found, [each * (2.0 / max(each.size, 1)) for each in x])
+    same(found, [each * (2.0 / max(each.size, 1)) for each in x])
     zeros = [ta.zeros(3, device=_device()), ta.zeros(4, device=_device())]
     found, launches = _launched(lambda x, k: x - k, zeros, [0.0, -0.0])
-    _same(found, [zeros[0] - 0.0, zeros[1] - -0.0])
+    same(found, [zeros[0] - 0.0, zeros[1] - -0.0])
     for k in (2, 2**40, -1.5, 3):
         found, launches = _launched(lambda x, k: ta.where(x > 0, x * (k // 1), x), x, k)
         assert launches == 1
-        _same(found, [ta.where(each > 0, each * (k // 1), each) for each in x])
+        same(found, [ta.where(each > 0, each * (k // 1), each) for each in x])
 
 
 def _dependent():
@@ -171,7 +156,7 @@ def _dependent():
         _launched(lambda x: x.__imul__(x), kind(ours))
         for each in kind(plain):
             each *= each
-        _same([ours], [plain])
+        same([ours], [plain])
     x = [ta.ones(5, device=_device()) for _ in range(3)]
     _launched(lambda x, y: x.__iadd__(y), x, [x[2], x[0], x[1]])
     assert [float(each[0]) for each in x] == [2.0, 3.0, 4.0]
@@ -191,7 +176,7 @@ def _reductions():
 
     found, _ = _launched(clipped, x, 1.0)
     for each, given in zip(found, x, strict=True):
-        _same(each, [ta.sum(given * 2, axis=0), (given * 2)[:, ::-1]])
+        same(each, [ta.sum(given * 2, axis=0), (given * 2)[:, ::-1]])
 
 
 def _launches_of_classes():

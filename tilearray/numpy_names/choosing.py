@@ -271,10 +271,7 @@ def putmask(a: Array, mask: Any, values: Any) -> None:
     >>> x.tolist()
     [0, 1, -1, -1]
     """
-    check_target("putmask", a)
-    holds, given = as_array_beside("putmask", mask, a), _written("putmask", values, a)
-    if holds.size != a.size:
-        raise ShapeError(f"putmask: expected a mask of shape {a.shape}, got {holds.shape}; write ta.broadcast_to")
+    holds, given = _mask_and_values("putmask", a, mask, values)
     if not isinstance(given, Array):
         a[_true(holds, a.shape)] = given
         return
@@ -341,6 +338,17 @@ def _written(function: str, values: Any, target: Array) -> Any:
     return values if classify(values) is not None else as_array_beside(function, values, target)
 
 
+def _mask_and_values(function: str, target: Array, mask: Any, values: Any) -> tuple[Array, Any]:
+    """The mask and the values of a function that writes to a target where the mask holds."""
+    check_target(function, target)
+    holds, given = as_array_beside(function, mask, target), _written(function, values, target)
+    if holds.size != target.size:
+        raise ShapeError(
+            f"{function}: expected a mask of shape {target.shape}, got {holds.shape}; write ta.broadcast_to"
+        )
+    return holds, given
+
+
 def _true(condition: Array, shape: tuple[int, ...]) -> Array:
     """The mask of a shape that holds where a condition of as many elements does."""
     found = condition if condition.shape == shape else reshape(condition, shape)
@@ -372,10 +380,7 @@ def place(arr: Array, mask: Any, vals: Any) -> None:
     >>> x.tolist()
     [0, 7, 8, 7]
     """
-    check_target("place", arr)
-    holds, given = as_array_beside("place", mask, arr), _written("place", vals, arr)
-    if holds.size != arr.size:
-        raise ShapeError(f"place: expected a mask of shape {arr.shape}, got {holds.shape}; write ta.broadcast_to")
+    holds, given = _mask_and_values("place", arr, mask, vals)
     if not isinstance(given, Array):
         arr[_true(holds, arr.shape)] = given
         return

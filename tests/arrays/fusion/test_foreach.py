@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.trees import bits
+from support.optimizer import adam, same
 
 import tilearray as ta
 from tilearray.errors import BroadcastError, FusionError, OperandError, WriteError
@@ -15,18 +15,6 @@ SHAPES = [(3, 5), (7,), (), (3, 5), (2, 1, 4), (0, 3)]
 def arrays(seed, dtype="float32"):
     rng = np.random.default_rng(seed)
     return [ta.asarray(rng.normal(size=shape)).astype(dtype) for shape in SHAPES]
-
-
-def same(found, expected):
-    assert [bits(x) for x in found] == [bits(x) for x in expected]
-
-
-def adam(p, g, m, v, rate, turn):
-    m *= 0.9
-    m += 0.1 * g
-    v *= 0.99
-    v += 0.01 * g * g
-    p -= rate * (m / (1 - 0.9**turn)) / (ta.sqrt(v / (1 - 0.99**turn)) + 1e-8)
 
 
 def test_an_optimizer_step_gives_the_bits_of_a_loop():

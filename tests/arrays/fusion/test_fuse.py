@@ -19,7 +19,6 @@ from tilearray.arrays.fusion.tracing import MOST_PARTS
 from tilearray.engine.caches import KERNELS
 from tilearray.engine.devices import _DEVICES, Device
 from tilearray.errors import FusionError, OperandError, WriteError
-from tilearray_host.device import HostDevice
 
 
 def counted(function):
@@ -52,20 +51,6 @@ def test_a_fused_function_gives_what_the_function_gives():
     a, b = floats(3, 5), floats(3, 5, seed=1)
     same(ta.fuse(f)(a, b), f(a, b))
     same(ta.fuse(f)(a.T, b.T), f(a.T, b.T))
-
-
-@pytest.fixture
-def compiled(monkeypatch):
-    """The expressions that the host compiles in a test."""
-    found = []
-    compile_kernel = HostDevice.compile
-
-    def noted(self, expression, *others):
-        found.append(expression)
-        return compile_kernel(self, expression, *others)
-
-    monkeypatch.setattr(HostDevice, "compile", noted)
-    return found
 
 
 def test_one_kernel_reads_each_operand_once_and_computes_common_subexpressions_once(compiled):

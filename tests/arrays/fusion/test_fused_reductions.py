@@ -11,9 +11,7 @@ from support.reduced_trees import LAYOUTS, check_reduced
 from support.trees import bits
 
 import tilearray as ta
-from tilearray.engine.caches import KERNELS
 from tilearray.errors import FusionError, ShapeError
-from tilearray_host.device import HostDevice
 
 VIEWS = {
     "back": lambda x: x[..., ::-1],
@@ -34,21 +32,6 @@ def same(function, *arrays):
     for one, other in zip(*[each if isinstance(each, tuple) else (each,) for each in (found, expected)], strict=True):
         assert bits(one) == bits(other)
         assert one.strides == other.strides
-    return found
-
-
-@pytest.fixture
-def compiled(monkeypatch):
-    """The expressions that the host compiles in a test."""
-    KERNELS.clear()
-    found = []
-    compile_kernel = HostDevice.compile
-
-    def noted(self, expression, *others):
-        found.append(expression)
-        return compile_kernel(self, expression, *others)
-
-    monkeypatch.setattr(HostDevice, "compile", noted)
     return found
 
 
