@@ -318,7 +318,7 @@ def arange(
     if stop is None:
         start, stop = 0, start
     target = None if dtype is None else dtypes.as_dtype(dtype, "arange")
-    where = as_device(device, "arange")
+    where = as_device(device, "arange").of_constants
     known = ranges.of_small_numbers(start, stop, step, target, where)
     if known is not None:
         return known
@@ -443,7 +443,7 @@ def linspace(
         wanted = dtypes.as_dtype(dtype, "linspace")
     else:
         wanted = _dtype_of_limits(start, stop) or number_dtype(first, last, "linspace")
-    values = ranges.spaced(first, last, count, endpoint, wanted, as_device(device, "linspace"))
+    values = ranges.spaced(first, last, count, endpoint, wanted, as_device(device, "linspace").of_constants)
     if not retstep:
         return values
     gaps = count - endpoint

@@ -201,7 +201,7 @@ def eye(
     given = as_ints((N,) if M is None else (N, M), "eye", "shape", "sizes")
     sizes = as_shape(given * 2 if M is None else given, "eye")
     k = as_int(k, "eye", "k")
-    chosen, target = dtype_or_default(dtype, "eye"), as_device(device, "eye")
+    chosen, target = dtype_or_default(dtype, "eye"), as_device(device, "eye").of_constants
     if numpy_makes(chosen, target, order):
         signature = dense_signature(sizes, chosen, CPU, "eye")
         rows, columns = sizes

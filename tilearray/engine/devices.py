@@ -98,6 +98,11 @@ class Device:
         self.functions: Any = None  # runs whole functions that are more than operations: see `gradients.calls`
         self.followers: dict[int, Device] = {}  # by level: the devices of arrays that follow those of this one
 
+    @property
+    def of_constants(self) -> Device:
+        """Where a range is made, which depends on numbers alone: here, or for a traced array on the device in memory."""
+        return self
+
     def follows(self, other: Device) -> bool:
         """Whether arrays of another device are constants beside those of this one, which follows or traces it."""
         return self.functions is not None and self.functions.follows(other)

@@ -204,6 +204,11 @@ class FollowingDevice(Device):
     def __str__(self) -> str:
         return str(self.real)
 
+    @property
+    def of_constants(self) -> Device:
+        below = self.real.of_constants
+        return self if below is self.real else below
+
     def chain(self) -> Generator[Device, None, None]:
         """Yield the devices below."""
         below = self.real

@@ -218,6 +218,28 @@ def test_constants_are_made_on_the_device_of_an_argument(constant):
     assert not ta.shares_memory(copied[0], y)
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda x: ta.arange(3, device=x.device),
+        lambda x: ta.arange(0.5, 2, 0.5, device=x.device),
+        lambda x: ta.arange(x.shape[0], device=x.device)[:, None],
+        lambda x: ta.linspace(0, 1, 3, device=x.device),
+        lambda x: ta.eye(3, k=1, device=x.device),
+    ],
+)
+def test_ranges_are_made_on_the_device_of_an_argument(elsewhere, made):
+    x = ta.asarray(np.arange(9.0, dtype="f4").reshape(3, 3), device=elsewhere)
+
+    def f(x):
+        return x * made(x)
+
+    same(ta.fuse(f)(x), f(x))
+    gradient = ta.grad(lambda x: ta.sum(f(x) * x))
+    same(ta.fuse(gradient)(x), gradient(x))
+    same(ta.fuse(f)(x[:, ::-1]), f(x[:, ::-1]))
+
+
 def test_a_method():
     class Layer:
         def __init__(self, scale):

@@ -268,6 +268,10 @@ class TracingDevice(Device):
     def __str__(self) -> str:
         return str(self.real)
 
+    @property
+    def of_constants(self) -> Device:
+        return self.real
+
     def follows(self, other: Device) -> bool:
         """An array from outside of the function is read at each call."""
         return other is self.real
