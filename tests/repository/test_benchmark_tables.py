@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks import (
     copies,
+    everyday,
     low_precision,
     products,
     programs,
@@ -26,7 +27,7 @@ from benchmarks import (
     transforms,
 )
 
-ALL = (copies, low_precision, products, random, reductions, scatter, selection, sorting, tiles, transforms)
+ALL = (copies, everyday, low_precision, products, random, reductions, scatter, selection, sorting, tiles, transforms)
 ENVIRONMENT = {
     "date": "2026-01-01T00:00:00+00:00", "commit": "abc", "command": ["x"],
     "device": {"name": "G", "driver": "1"}, "versions": {"python": "3"},

@@ -64,7 +64,7 @@ class LedRows(Reduce):
         found = Reduce.fits(spec, facts, arch)
         assert isinstance(found, Reduce)
         columns, itemsize, dtype = found.tile.columns, along[0].itemsize, along[0].dtype
-        if found.groups > 1 or found.outer or columns * itemsize < WARP_BYTES:
+        if found.groups > 1 or found.outer or columns * itemsize < WARP_BYTES or found.tile.rows > 1:
             return None
         vectors, most = columns * itemsize // WARP_BYTES, max(THREAD, VECTOR // itemsize)
         fewest = max(min(FEWEST_WARPS, vectors), columns // (most * WARP))
