@@ -39,7 +39,7 @@ from tilearray.ops.execute import execute, fill
 from tilearray.ops.moves import convert
 from tilearray.ops.number_parts import floor
 from tilearray.ops.options import checked_flag
-from tilearray.promotion.scalars import Number, ScalarClass, StandIn, as_number, classify
+from tilearray.promotion.scalars import Number, ScalarClass, as_number, classify, needed
 
 
 def numpy_makes(dtype: np.dtype, device: Device, order: Order) -> bool:
@@ -280,13 +280,6 @@ def _number(value: Any, function: str) -> tuple[Number, np.dtype | None]:
     return number, typed
 
 
-def _value(value: Any, function: str) -> tuple[Number, np.dtype | None]:
-    """As `_number`, for a function that cannot do without the value of a number that is traced."""
-    found: tuple[Any, np.dtype | None] = _number(value, function)
-    number, typed = found
-    return (number.value() if isinstance(number, StandIn) else number), typed
-
-
 def arange(
     start: Any, /, stop: Any = None, step: Any = 1, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Array:
@@ -322,7 +315,7 @@ def arange(
     known = ranges.of_small_numbers(start, stop, step, target, where)
     if known is not None:
         return known
-    numbers, typed = zip(*[_value(given, "arange") for given in (start, stop, step)], strict=True)
+    numbers, typed = zip(*[_number(needed(given), "arange") for given in (start, stop, step)], strict=True)
     first, last, stride = numbers
     if isinstance(first, complex) or isinstance(last, complex) or isinstance(stride, complex):
         raise OperandError(f"arange: expected real numbers as start, stop and step, got {numbers}; write x.real")
@@ -427,7 +420,7 @@ def linspace(
     >>> ta.linspace(0, 1, 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32, device='cpu')
     """
-    count, _ = _value(num, "linspace")
+    count, _ = _number(needed(num), "linspace")
     if not isinstance(count, int) or count < 0:
         raise ShapeError(f"linspace: expected num as an integer >= 0, got {shown(num)}; write int(num)")
     check_extent((count,), 8, "linspace")
@@ -436,7 +429,7 @@ def linspace(
         lines, steps = _lines(start, stop, count, endpoint, dtype)
         lines = moveaxis(lines, 0, axis)
         return (lines, steps) if retstep else lines
-    limits = [_value(given, "linspace")[0] for given in (start, stop)]
+    limits = [_number(needed(given), "linspace")[0] for given in (start, stop)]
     carrier = dtypes.complex128 if any(isinstance(limit, complex) for limit in limits) else dtypes.float64
     first, last = [as_number(limit, carrier, "linspace") for limit in limits]
     if dtype is not None:

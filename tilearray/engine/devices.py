@@ -100,7 +100,7 @@ class Device:
 
     @property
     def of_constants(self) -> Device:
-        """Where a range is made, which depends on numbers alone: here, or for a traced array on the device in memory."""
+        """The device of a range, which follows from numbers alone: itself, or that of the memory of a traced array."""
         return self
 
     def follows(self, other: Device) -> bool:

@@ -34,7 +34,7 @@ from tilearray.ops.options import checked_flag
 from tilearray.ops.promotion_methods import REAL_PART
 from tilearray.ops.row import ANY, REAL
 from tilearray.ops.summation_order import SummationOrder, order_on
-from tilearray.promotion.scalars import Number, classify
+from tilearray.promotion.scalars import Number, classify, needed
 
 Axis = int | Sequence[int] | None
 
@@ -654,7 +654,7 @@ def _spread(
     check_kind(function, x.dtype, ANY)
     if correction is not None and ddof:
         raise OperandError(f"{function}: expected ddof or correction, got both; they mean the same, write one of them")
-    given, name = (ddof, "ddof") if correction is None else (correction, "correction")
+    given, name = (needed(ddof), "ddof") if correction is None else (needed(correction), "correction")
     if not isinstance(given, numbers.Real):  # as are NumPy's scalars
         raise OperandError(f"{function}: expected {name} as a real number, got {type_name(given)}; write float({name})")
     less = float(given)

@@ -27,6 +27,7 @@ from tilearray.ops.arithmetic import abs, float_power
 from tilearray.ops.options import checked_flag
 from tilearray.ops.promotion_methods import REAL_PART
 from tilearray.ops.summation_order import SummationOrder, order_on
+from tilearray.promotion.scalars import needed
 
 Axes = int | tuple[int, ...]
 Order = int | float | str
@@ -92,7 +93,7 @@ def _vector_norm(
     words: Words | None = None,
     order: SummationOrder = "fixed",
 ) -> A:
-    x = as_array(name, x)
+    x, ord = as_array(name, x), needed(ord)
     order = order_on(x.device, name, order)
     dtype, axes = float_dtype(name, x), reduced_axes(name, x, axis)
     if isinstance(ord, str) or not isinstance(ord, (int, float)):
@@ -175,6 +176,7 @@ def _matrix_norm(name: str, x: A | HostData, ord: Any, keepdims: Any) -> A:
     dtype = float_dtype(name, x)
     check_matrices(name, x)
     keepdims = checked_flag(name, "keepdims", keepdims)
+    ord = needed(ord)
     if ord in (None, "fro", "f"):
         return _computed(x, (x.ndim - 2, x.ndim - 1), keepdims, 2, REAL_PART.get(dtype, dtype))
     part = matrices(name, x)

@@ -74,6 +74,17 @@ class StandIn:
         return self.number
 
 
+def needed(value: Any) -> Any:
+    """Return a number itself, for a function that cannot do without its value; any other object as it is.
+
+    Examples
+    --------
+    >>> needed(StandIn(2)), needed(3)
+    (2, 3)
+    """
+    return value.value() if isinstance(value, StandIn) else value
+
+
 def classify(value: object, /) -> ScalarClass | None:
     """Return the class of a Python number, or None for any other object.
 

@@ -446,6 +446,8 @@ NEEDED = {
     "full": lambda a, x: a + ta.full(3, x),
     "a list": lambda a, x: a * [x, 1, x],
     "a list with dtypes": lambda a, x: a * ta.asarray([x, np.float32(2), x]),
+    "a correction": lambda a, x: a - ta.var(a, correction=x),
+    "an order": lambda a, x: a / ta.linalg.norm(a, x),
     "an assigned list": lambda a, x: a.__setitem__(slice(2), [x, 4]) or a * 2,
 }
 
@@ -705,6 +707,29 @@ def test_functions_that_cannot_be_fused(function, message):
 
 
 OUTSIDE = ta.zeros(4)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, n: ta.take(x, n),
+        lambda x, n: ta.take_along_axis(x, n, 0),
+        lambda x, n: ta.put_along_axis(x, n, 1.0, 0),
+        lambda x, n: x[n],
+        lambda x, n: x.__setitem__(n, 1.0),
+        lambda x, n: ta.take(x, 1),
+    ],
+)
+def test_indices_among_the_arguments_do_not_fuse(function):
+    with pytest.raises(FusionError, match="an index that is an array"):
+        ta.fuse(function)(ta.ones(3), ta.asarray([0, 2]))
+    with pytest.raises(FusionError, match="an index that is an array"):
+        ta.fuse(lambda x, k: ta.take(x, k))(ta.ones(3), 1)
+
+
+def test_products_of_scaled_integers_do_not_fuse():
+    with pytest.raises(FusionError, match="fuse: a product of matrices is not elementwise"):
+        ta.fuse(lambda x: ta.scaled_matmul(x, x, 1.0, 1.0))(ta.ones((2, 2), dtype="int8"))
 
 
 def test_a_run_over_the_end_of_a_part_is_not_written():

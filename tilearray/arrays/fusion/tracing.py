@@ -194,7 +194,9 @@ def viewed(function: Callable[..., Any], x: Traced, *key: Any) -> Any:
 
 _WHAT = {
     "sorting": "sorting, searching or a set",
+    "index_errors": "an index that is an array",
     "linear_algebra": "a product of matrices",
+    "products": "a product of matrices",
     "matrices": "linear algebra",
     "factors": "linear algebra",
     "fourier": "a Fourier transform",
@@ -209,7 +211,7 @@ _WHAT = {
 class _TracingBackend:
     """Makes buffers without memory. All else that a device computes is an error: it is not elementwise."""
 
-    call_writer = lists = index_errors = indexing = None
+    call_writer = lists = indexing = None
     holds_rows = False  # softmax is recorded as its parts
     most_members = most_bins = 0
 

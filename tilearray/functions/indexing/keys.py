@@ -25,6 +25,7 @@ from tilearray.functions.conversion import to_device
 from tilearray.functions.python_data import ndarray_of
 from tilearray.geometry.layout import Layout, broadcast_shapes
 from tilearray.interchange.numpy import from_host_object
+from tilearray.promotion.scalars import needed
 
 Ints = tuple[int, ...]
 
@@ -113,6 +114,7 @@ def as_index(part: Any, device: Device) -> Any:
 
 def host_index(part: Any, function: str) -> np.ndarray:
     """Return the ndarray of a list, a tuple or an ndarray of integers or bools, or of one integer or bool."""
+    part = needed(part)
     if isinstance(part, np.ndarray):
         host = from_host_object(part, copy=None, function=function)  # pyright: ignore[reportUnknownArgumentType]
         assert host is not None  # an ndarray is a host object
