@@ -384,6 +384,31 @@ def test_numbers_are_arguments_of_the_backward_kernels():
     assert gradient.traces <= 3
 
 
+@pytest.mark.parametrize("number", [2.0, 0.5 + 1j])
+def test_numbers_that_are_differentiated_are_arguments_of_the_program(number: Any):
+    def gradient(x: Any, numbers: Any) -> Any:
+        return ta.grad(lambda x, numbers: ta.sum(ta.real(x * numbers["k"] ** 2)), (0, 1))(x, numbers)
+
+    fused = ta.fuse(gradient)
+    for k in (number, number * 3, -number):
+        by_x, by_numbers = fused(X, {"k": k})
+        np.testing.assert_allclose(ta.to_numpy(by_x), np.full(X.shape, (k**2).real), rtol=1e-6)
+        np.testing.assert_allclose(ta.to_numpy(by_numbers["k"]), 2 * np.conj(k) * ta.to_numpy(X).sum(), rtol=1e-6)
+    assert fused.traces == (3 if isinstance(number, complex) else 1)  # parts of a complex number decide its dtype
+    with pytest.raises(
+        ta.GradientError, match=r"grad: expected argument 1 of a float .*, got int, .*; write float\(x\)"
+    ):
+        fused(X, {"k": 2})
+
+
+def test_numbers_that_are_differentiated_are_on_the_device_of_an_array(elsewhere: Any):
+    x = ta.asarray([1.0, 2.0], device=elsewhere)
+    by_x, by_k = ta.grad(lambda x, k: ta.sum(x * k * k), (0, 1))(x, 3.0)
+    assert (by_x.tolist(), by_k.item(), by_k.device) == ([9, 9], 18, elsewhere)
+    result, tangent = ta.jvp(lambda x, k: x * k, (x, 2.0), (None, 1.0))
+    assert (result.tolist(), tangent.tolist(), tangent.device) == ([2, 4], [1, 2], elsewhere)
+
+
 def test_an_array_from_outside_must_be_an_argument():
     def function(x: Any) -> Any:
         return ta.sum(ta.fuse(lambda y: y * x)(Y))

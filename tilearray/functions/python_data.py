@@ -25,7 +25,7 @@ from tilearray.interchange import dlpack
 from tilearray.interchange.numpy import from_host_object
 from tilearray.ops.numbers import class_of, host_number
 from tilearray.promotion.operands import RANK
-from tilearray.promotion.scalars import Number, ScalarClass, StandIn, as_number, classify
+from tilearray.promotion.scalars import Number, ScalarClass, StandIn, as_number, classify, needed
 
 _DEPTH = 64  # NumPy's own limit of dimensions
 _EXACT = 2**53  # every integer up to here is a float64
@@ -175,6 +175,10 @@ def number_dtype(least: Number, most: Number, function: str) -> np.dtype:
     assert found is not None
     if least is most and found in _SMALL:
         return STATE.get().semantics.defaults[_SMALL[found]]
+    given: Any = most
+    if isinstance(given, StandIn):  # for real numbers of one class, which decides
+        plain: Number = needed(given) if found is ScalarClass.COMPLEX else given.number
+        least = most = plain
     if isinstance(most, complex):
         parts = [class_of(part) for number in (least, most) for part in (number.real, number.imag)]
         wide = ScalarClass.FLOAT64 in parts and common_dtype_of((ScalarClass.FLOAT64,), function) == dtypes.float64

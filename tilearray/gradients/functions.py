@@ -16,8 +16,10 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.arrays.asarray import asarray
+from tilearray.arrays.fills import full
 from tilearray.arrays.frameworks import called, is_foreign
 from tilearray.arrays.fusion.containers import leaves, mapped, members, names
+from tilearray.engine.devices import Device
 from tilearray.engine.signature import ArrayBase
 from tilearray.errors import DTypeError, GradientError, OperandError, ShapeError, shown, type_name
 from tilearray.functions.conversion import astype
@@ -28,7 +30,7 @@ from tilearray.gradients.steps import FLOATS
 from tilearray.gradients.views import View
 from tilearray.ops.execute import fill
 from tilearray.ops.signatures import show
-from tilearray.promotion.scalars import classify
+from tilearray.promotion.scalars import StandIn, classify, needed
 
 # --- vjp -------------------------------------------------------------------------------------------------------------
 
@@ -149,7 +151,8 @@ def grad(function: Callable[..., Any], /, argnums: int | Sequence[int] = 0) -> C
     function : callable
         As for `vjp`. It returns an array of one element, of a float dtype.
     argnums : int or tuple of int
-        The arguments that are differentiated: arrays, or lists, tuples and dicts of them, of float or complex dtypes.
+        The arguments that are differentiated: arrays of float or complex dtypes, Python floats, which become 0-d arrays
+        on the device of the first array, or lists, tuples and dicts of them.
 
     Returns
     -------
@@ -202,9 +205,9 @@ def _differentiated(name: str, function: Callable[..., Any], argnums: Any) -> Ca
         if any(is_foreign(leaf) for leaf in leaves((args, kwargs))):
             return called(run, args, kwargs)
         places = [_place(name, place, len(args)) for place in wanted]
-        given = list(args)
+        given, device = list(args), _device_of(args)
         for place in places:
-            given[place] = mapped(given[place], functools.partial(_differentiable, name, place))
+            given[place] = mapped(given[place], functools.partial(_differentiable, name, place, device))
         found = followed_run(function, given, kwargs, set(places))
         view, real = _one_number(name, found)
         gradients = iter(found.pulled([_one(view, real)]))
@@ -225,14 +228,15 @@ def _place(name: str, place: int, count: int) -> int:
     return place % count
 
 
-def _differentiable(name: str, place: int, value: Any) -> Any:
-    """Return an argument that has a gradient; a float as a 0-d array."""
-    value = _as_array(value)
+def _differentiable(name: str, place: int, device: Device | None, value: Any) -> Any:
+    """Return an argument that has a gradient; a float as a 0-d array on a device."""
+    value = _as_array(device, value)
     if isinstance(value, ArrayBase):
         if dtypes.info(value.dtype).kind in FLOATS:
             return value
         kind, instead = value.dtype.name, "x.astype('float32')"
     else:
+        value = needed(value)
         kind, instead = type_name(value), "float(x)" if isinstance(value, int) else "ta.asarray(x)"
     raise GradientError(
         f"{name}: expected argument {place} of a float or complex dtype, got {kind}, which has no gradient; write "
@@ -240,8 +244,16 @@ def _differentiable(name: str, place: int, value: Any) -> Any:
     )
 
 
-def _as_array(value: Any) -> Any:
-    return asarray(value) if isinstance(value, float | complex | np.inexact) else value
+def _device_of(args: Sequence[Any]) -> Device | None:
+    """The device of the first array among arguments, on which their numbers become arrays; None without one."""
+    return next((leaf._signature.device for leaf in leaves(args) if isinstance(leaf, ArrayBase)), None)
+
+
+def _as_array(device: Device | None, value: Any) -> Any:
+    """Return a float or complex number as a 0-d array on a device; any other object as it is."""
+    if isinstance(value, StandIn) and isinstance(value.number, float | complex):
+        return full((), value, device=device)
+    return asarray(value, device=device) if isinstance(value, float | complex | np.inexact) else value
 
 
 def _one_number(name: str, run: Run) -> tuple[View | None, Any]:
@@ -304,7 +316,8 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
             f"jvp: expected as many tangents as arguments, {len(primals)}, got {len(tangents)}; write None for an "
             f"argument that does not move"
         )
-    primals = tuple([each if tangent is None else mapped(each, _as_array) for each, tangent in zip(primals, tangents)])
+    as_primal = functools.partial(_as_array, _device_of(primals))
+    primals = tuple([each if tangent is None else mapped(each, as_primal) for each, tangent in zip(primals, tangents)])
     tangents = [None if tangent is None else _tangent(each, tangent) for each, tangent in zip(primals, tangents)]
     result, pull = vjp(function, *primals)
     if not isinstance(result, ArrayBase):

@@ -469,6 +469,21 @@ def test_a_number_that_numpy_or_a_new_array_needs_is_traced_for_each_value(funct
         same(fused(a.copy(), x), function(a.copy(), x))
 
 
+@pytest.mark.parametrize(
+    ("numbers", "traces"),
+    [([2, 300, 2**20], 1), ([-2, -(2**40), -(2**41)], 2), ([2**63, 2**64 - 1], 1), ([0.5, 1e300, -1e300], 2)],
+)
+def test_a_new_array_of_a_number_has_the_dtype_of_its_class(numbers, traces):
+    fused, traced = counted(lambda a, x: a + ta.full(3, x, device=a.device))
+    a = ta.asarray([1.0, 2.0, 3.0], dtype="float64")
+    for x in numbers:
+        same(fused(a, x), a + ta.full(3, x))
+    assert len(traced) == traces
+    complex_numbers = ta.fuse(lambda a, x: ta.full(3, x, device=a.device) * a)
+    for x in (1j, 1e300j, 2 + 1j):
+        same(complex_numbers(a.astype("float32"), x), ta.full(3, x) * a.astype("float32"))
+
+
 def test_ufuncs_of_a_number_that_has_another_librarys_array_are_left_to_it():
     class Quantity:
         def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
