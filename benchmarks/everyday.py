@@ -94,7 +94,7 @@ ROWS = (
     Row("lib.concatenate([x, y], axis=1)", "lib.cat([x, y], 1)", (10**6, 3), (10**6, 5)),
     Row("lib.stack([x, y], axis=-1)", "lib.stack([x, y], -1)", (10**6,), (10**6,)),
     Row("lib.roll(x, 5, axis=1)", "lib.roll(x, 5, 1)", (1000, 1000)),
-    Row("lib.flip(x, axis=1)", "lib.flip(x, (1,))", IMAGES),
+    Row("lib.flip(x, axis=1) + 0", "lib.flip(x, (1,))", IMAGES),  # torch ends the process at CuPy's negative strides
     Row("lib.repeat(x, 4, axis=0)", "lib.repeat_interleave(x, 4, 0)", (10**5, 10)),
     Row("lib.tile(x, (8, 1))", "lib.tile(x, (8, 1))", (10**4, 100)),
     Row("lib.diff(x, axis=1)", "lib.diff(x, dim=1)", (10**4, 1000)),

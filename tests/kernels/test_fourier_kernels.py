@@ -78,7 +78,7 @@ def _transform_long(name: str) -> None:
     rng = np.random.default_rng(2)
     with (
         mock.patch.object(device_fourier, "STEPPED", dict.fromkeys(device_fourier.STEPPED, (32, 32))),
-        mock.patch.object(device_fourier, "_is_one_call", lambda *given: False),
+        mock.patch.object(device_fourier, "_is_one_call", return_value=False),
         mock.patch.object(device_fourier, "REAL_BYTES", 0),
         mock.patch.object(transforms, "_KNOWN", TwoGenerations(64)),
     ):

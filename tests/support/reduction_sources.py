@@ -20,7 +20,13 @@ from tilearray_cuda.kernels.spec import make_spec
 RESULTS = {"argmax": "int64", "argmin": "int64", "all": "bool", "any": "bool", "count_nonzero": "int64"}
 SPREADS = ("var", "std")
 DTYPES = ("bool", "uint8", "int64", "bfloat16", "float32", "float64", "complex64", "complex128")
-SHAPES = (((1000, 300), (1,)), ((1000, 300), (0,)), ((3_000_000,), (0,)), ((40, 30, 20, 1000), (1, 3)))
+SHAPES = (
+    ((1000, 300), (1,)),
+    ((1000, 65), (1,)),
+    ((1000, 300), (0,)),
+    ((3_000_000,), (0,)),
+    ((40, 30, 20, 1000), (1, 3)),
+)
 
 
 def sources(

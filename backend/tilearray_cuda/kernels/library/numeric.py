@@ -468,3 +468,41 @@ def report(place, condition, value):
     """Leave one of the values for which a condition is true."""
     block = tl.where(condition, value, 0)
     tl.store(place + block * 0, block, mask=condition != 0)
+
+
+# --- rows that begin between vectors ----------------------------------------------------------------------------------
+
+
+def load_neighbours(place, first, end, mask, COUNT: tl.constexpr, RUN: tl.constexpr):
+    """Neighbours in each row, from a first column on: all, or where a mask of rows is true, and up to an end.
+
+    A thread has runs of 2, 4 or 8 of them, as if it read a vector, though it reads them one by one.
+    """
+    at = first + RUN * tl.expand_dims(tl.arange(0, COUNT // RUN), 0)
+    if RUN == 2:
+        found = load_2(place, at, end, mask, 1)
+    elif RUN == 4:
+        found = load_4(place, at, end, mask, 1)
+    else:
+        found = load_8(place, at, end, mask, 1)
+    return tl.reshape(found, (place.shape[0], COUNT))
+
+
+def load_8(place, at, end, mask, STEP: tl.constexpr):
+    """Eight elements a step apart, from each column on, along three axes."""
+    return tl.join(load_4(place, at, end, mask, 2 * STEP), load_4(place, at + STEP, end, mask, 2 * STEP))
+
+
+def load_4(place, at, end, mask, STEP: tl.constexpr):
+    """Four elements likewise, along two axes."""
+    return tl.join(load_2(place, at, end, mask, 2 * STEP), load_2(place, at + STEP, end, mask, 2 * STEP))
+
+
+def load_2(place, at, end, mask, STEP: tl.constexpr):
+    """Two elements likewise, along one axis."""
+    return tl.join(load_1(place, at, end, mask), load_1(place, at + STEP, end, mask))
+
+
+def load_1(place, at, end, mask):
+    """One element of each row and column."""
+    return tl.load(place + at) if end is None else tl.load(place + at, mask=mask & (at < end))

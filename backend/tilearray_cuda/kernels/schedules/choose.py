@@ -30,6 +30,7 @@ from tilearray_cuda.kernels.schedules.select import Select
 from tilearray_cuda.kernels.schedules.shared_columns import SharedColumns
 from tilearray_cuda.kernels.schedules.skewed_columns import SkewedColumns
 from tilearray_cuda.kernels.schedules.skewed_rows import SkewedRows
+from tilearray_cuda.kernels.schedules.small_planes import SmallPlanes
 from tilearray_cuda.kernels.schedules.sort import Sort
 from tilearray_cuda.kernels.schedules.tile import Tiles
 from tilearray_cuda.kernels.schedules.walked_rows import WalkedRows
@@ -38,6 +39,7 @@ from tilearray_cuda.kernels.spec import KernelSpec
 SCHEDULES: tuple[type[Schedule], ...] = (
     Flat,
     Lookup,
+    SmallPlanes,
     Rows,
     Boxes,
     SkewedColumns,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilearray_cuda.kernels.hardware import WORD
+from tilearray_cuda.kernels.hardware import VECTOR, WORD
 from tilearray_cuda.kernels.schedules.addressing import Arm, Branch, added, divided_out, moved, moved_along, term
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.schedules.tiled import Tiled
@@ -49,6 +49,13 @@ NARROW, NARROW_ROWS, NARROW_WARPS = 4, {1: 4, 2: 8, 4: 8, 8: 8, 16: 4}, 4
 On an H100 sums of rows of 100, 200 and 500 float32 read at 0.89, 0.99 and 1.01 of a copy's rate so, and at 0.22, 0.44
 and 0.98 by one row a program; of 64 float64 at 1.01 and 0.29, of 256 bfloat16 at 1.03 and 0.28.
 """
+BETWEEN = {2: 4, 4: 4}
+"""The itemsizes of narrow rows that threads read as they would read vectors, and what divides the rest.
+
+On an H100 sums of rows of 65, 101 and 201 float32 read at 1523, 2088 and 2812 GB/s so, and at 803, 1219 and 1936 as
+the compiler distributes them; of 129 and 501 bfloat16 at 1732 and 2511, and at 704 and 2033. Elements of 8 bytes are
+read as fast without, and more elements of 2 bytes in vectors of 8.
+"""
 FEWEST, MOST_ROWS = 8, 1024
 """The least results that have narrow rows, and the most of a tile."""
 SHORT = 2**23
@@ -72,12 +79,16 @@ class Reduce(Tiled):
     beside: frozenset[str] = frozenset()
     has_head = False
     """Whether the first chunk is masked as well."""
+    has_neighbours = False
+    """Whether a program has several narrow rows, along which all arrays lie."""
 
     def __init__(self, spec: KernelSpec, tile: Tile) -> None:
         super().__init__(spec, tile)
         self.beside = frozenset([spec.operands[place].name for place in spec.outputs_beside])
-        self.kept, self.lanes, self.is_cut, _, self.is_short, *_ = spec.facts[0]  # type: ignore[misc]
+        self.kept, self.lanes, self.is_cut, _, self.is_short, is_narrow = spec.facts[0]  # type: ignore[misc]
         self.outer = spec.rank - 2 - self.kept
+        along_rows = spec.case == "reduce_rows" and all(operand.last_two[1] in (0, 1) for operand in spec.arrays)
+        self.has_neighbours = along_rows and is_narrow and tile.rows > 1 and not (self.beside or self.outer)
 
     @staticmethod
     def facts(loop: Any) -> tuple[int, ...] | None:
@@ -86,7 +97,9 @@ class Reduce(Tiled):
             return None
         rows = min(MOST_ROWS, 1 << (loop.shape[-2] - 1).bit_length())
         is_cut = loop.segments.total > 1
-        is_narrow = loop.case == "reduce_rows" and rows >= FEWEST and not is_cut and loop.elements <= NARROW * loop.lanes
+        is_narrow = (
+            loop.case == "reduce_rows" and rows >= FEWEST and not is_cut and loop.elements <= NARROW * loop.lanes
+        )
         return loop.kept, loop.lanes, is_cut, rows, loop.elements <= SHORT, is_narrow
 
     @classmethod
@@ -253,6 +266,26 @@ class Reduce(Tiled):
         first = f"{branch.row} * 0"
         return f"{found} + {first}" if is_output and operand.last_two[0] == 0 and found else found or first
 
+    def load(self, operand: Operand, branch: Branch, place: str = "") -> str:
+        """Return a load; of narrow rows that begin between vectors, a thread reads what it would have of a vector.
+
+        So neighbours are combined within threads.
+        """
+        if place or not self._begins_between(operand):
+            return super().load(operand, branch, place)
+        row = term(branch.row, operand.last_two[0], f"{operand.name}_s{self.spec.rank - 2}")
+        limits = f"n{self.spec.rank - 1}, in_rows" if branch.mask else "None, None"
+        run = VECTOR // operand.itemsize
+        return f"load_neighbours({operand.name} + {row}, chunk * COLUMNS, {limits}, COLUMNS, {run})"
+
+    def _begins_between(self, operand: Operand) -> bool:
+        """Whether a tile has narrow rows of elements in `BETWEEN`, which begin at no vector."""
+        least = BETWEEN.get(operand.itemsize)
+        if not self.has_neighbours or least is None or self.tile.columns * operand.itemsize < 2 * VECTOR:
+            return False
+        is_read = not operand.name.startswith("out") and operand.last_two == ("other", 1)
+        return is_read and (self.spec.divisible < least or (operand.itemsize == WORD and not operand.aligned))
+
     def guard(self, operand: Operand, branch: Branch, place: str = "") -> str:
         """Return the masks of the axes along which elements differ."""
         row, column = operand.last_two
@@ -281,6 +314,8 @@ def _tile_of(spec: KernelSpec, lanes: int, rows: int, arch: int, is_cut: bool, i
         return Tile(max(1, min(rows, CROSSED_TILE // lanes)), lanes, 8)
     if lanes == WHOLE_LANES and rows == 1 and not is_cut:
         return Tile(1, lanes, ONE_RESULT_WARPS)
+    if lanes < elements and rows >= FEWEST and not is_narrow:  # segments of a few results
+        return Tile(1, lanes, 1)
     if lanes < elements:  # short rows
         return Tile(max(1, min(rows, 4 * elements // lanes)), lanes, 2)
     if is_narrow:
