@@ -36,7 +36,7 @@ ta.exp(x); ta.add(x, 1); ta.add(1, x, out=y); ta.where(x > 0, x, 0); ta.isclose(
 ta.divmod(x, 2)[1]; ta.frexp(x)[1]; ta.sum(x); ta.zeros(3); ta.exp(1.5); ta.sqrt([1, 2]); ta.asarray([1])
 ta.concat([x, y]); ta.mean([1, 2]); ta.sum(np.ones(3), 0); ta.concat([[1], x]); ta.matmul(x, [1, 2]); ta.sort([2, 1])
 ta.add(x, 1, y); ta.exp(x, where=x > 0, dtype="float64"); ta.add.reduce(x); ta.add.outer(x, y); ta.maximum.accumulate(x)
-ta.zeros_like([1, 2]); ta.tril([[1, 2], [3, 4]]); ta.full_like(np.ones(3), 2)
+ta.zeros_like([1, 2]); ta.tril([[1, 2], [3, 4]]); ta.full_like(np.ones(3), 2); ta.add.reduceat(x, [0, 2], 1, out=y)
 """
 
 Messages = dict[str, dict[int, list[str]]]

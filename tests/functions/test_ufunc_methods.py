@@ -260,14 +260,6 @@ def test_at_takes_every_index_and_operand():
     assert counts.tolist() == [-56, 3, 4]
 
 
-def test_reduceat_is_numpys():
-    with pytest.raises(
-        AttributeError, match=r"^Op has no attribute 'reduceat'; write .* np.add.reduceat\(x, indices\)"
-    ):
-        ta.add.reduceat  # noqa: B018
-    assert np.add.reduceat(ta.asarray([1.0, 2.0, 4.0]), [0, 1]).tolist() == [1, 6]
-
-
 def test_methods_by_numpys_names():
     x, target = ta.asarray([1.0, 2.0, 4.0]), np.zeros(3)
     for found, want in (

@@ -1,4 +1,4 @@
-"""Ops that are applied at indices, binary search and histograms on the GPU, against NumPy."""
+"""Ops that are applied at indices and along segments, binary search and histograms on the GPU, against NumPy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from support.oracles import histograms, scatter
+from support.oracles import histograms, scatter, segments
 
 import tilearray as ta
 
@@ -41,6 +41,28 @@ def test_ops_in_the_order_of_indices_are_numpys(seed, elements, share, shard):
 )
 def test_at(name, arguments):
     getattr(scatter, name)("cuda:0", *arguments)
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.parametrize(("seed", "elements", "share"), [(46, 20, 2), (47, 2000, 16)])
+def test_ops_along_segments_have_the_bits_of_folds(seed, elements, share, shard):
+    segments.check_reduceat("cuda:0", seed + 100 * shard, max(1, CASES // share // SHARDS), elements)
+
+
+@pytest.mark.parametrize("name", ["check_waits", "check_overlaps", "check_refusals"])
+def test_segments(name):
+    getattr(segments, name)("cuda:0")
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
+def test_segments_of_a_million_elements_have_the_bits_of_the_host(dtype):
+    rng = np.random.default_rng(12)
+    host = (rng.standard_normal(1_000_000) * 1000).astype(dtype)
+    for indices in (np.unique(rng.integers(0, host.size, 10_000)), np.arange(0, host.size, 100), [0], [0, 999_999]):
+        for name in ("add", "maximum", "multiply", "subtract"):
+            found = getattr(ta, name).reduceat(ta.asarray(host, device="cuda"), indices)
+            want = getattr(ta, name).reduceat(ta.asarray(host, device="cpu"), indices)
+            assert segments.same(ta.to_numpy(found), ta.to_numpy(want)), (name, len(indices))
 
 
 @pytest.mark.parametrize("bins", [1, 7, 1000, 1_000_000])

@@ -114,6 +114,7 @@ FUNCTIONS: dict[str, Any] = {
     "cumulative_prod": lambda x: ta.cumulative_prod(x, axis=1) * ta.cumulative_prod(x, axis=0)[-1],
     "scan of zeros": lambda x: ta.cumulative_prod(x * ta.asarray([1, 0, 1, 0]), axis=1) ** 2 + x,
     "diff": lambda x: ta.diff(x, axis=1) ** 2,
+    "segments": lambda x: ta.add.reduceat(x, [0, 2, 1], 1) ** 2 * ta.subtract.reduceat(x, [0, 2], 0)[:1, :3],
     "matmul": lambda x: x @ ta.asarray(W) @ ta.asarray(W).T + x @ x.T @ x,
     "matvec": lambda x: x @ x[0] + x[:, 0] @ x @ x[1],
     "batches": lambda x: ta.matmul(x[:, None, :] * ta.ones((1, 2, 1), dtype="float64"), ta.asarray(W)),
@@ -141,7 +142,7 @@ FUNCTIONS: dict[str, Any] = {
 }  # fmt: skip
 COMPLEX = ("index", "slices", "transposes", "reshape", "windows", "rows", "concat", "stored", "written", "sum", "mean",
            "prod", "matmul", "matvec", "einsum", "cumulative_sum", "cumulative_prod", "scan of zeros", "vecdot",
-           "tensordot")  # fmt: skip
+           "tensordot", "segments")  # fmt: skip
 OF_COMPLEX: dict[str, Any] = {
     "parts": lambda z: z.real * z.imag + ta.abs(z) * ta.angle(z),
     "var": lambda z: ta.var(z, axis=1),
@@ -168,7 +169,7 @@ def test_gradients_of_complex_arrays_are_those_of_real_and_imaginary_parts(name:
 
 SECOND = ("slices", "windows", "rows", "along", "concat", "prod", "max", "std", "softmax", "logsumexp", "norms",
           "cumulative_prod", "scan of zeros", "matmul", "matvec", "einsum", "stored", "written", "numbers", "clip",
-          "diagonal")  # fmt: skip
+          "diagonal", "segments")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SECOND)

@@ -70,6 +70,8 @@ def from_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: Ma
             return found
     if not _all_known((*inputs, *(kwargs.get("out") or ())), "__array_ufunc__"):
         return NotImplemented
+    if method == "reduceat":  # NumPy passes indices= by position as well
+        kwargs = {name: value for name, value in kwargs.items() if name != "indices"}
     options = {name: value for name, value in kwargs.items() if value is not _UFUNC_USUAL.get(name, ufunc)}
     targets, op = options.pop("out", (None,) * ufunc.nout), _OPS.get(ufunc) or _op_of(ufunc)
     # NumPy's scalars come as 0-d ndarrays, which have the same meaning.

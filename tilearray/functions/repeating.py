@@ -132,9 +132,22 @@ def _repeated_there(x: A, counts: Any, axis: int) -> A:
     shape = (*x.shape[:axis], total, *x.shape[axis + 1 :])
     if not total:
         return new_like(x, shape)
+    places = owners_of(ends, total)
+    return gather_selected(Selection(x, (axis,), (places,), places.shape, axis, True))
+
+
+def owners_of(ends: A, total: int) -> A:
+    """Return for each of `total` places, more than none, the first element whose end is beyond it.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> owners_of(ta.asarray([2, 2, 5], device="cuda"), 5).tolist()  # doctest: +SKIP
+    [0, 0, 2, 2, 2]
+    """
     places = new_like(ends, (total,))
     run_fixed(_placing(), [ends._view(Layout((total,), (0,))), ends.size], places)
-    return gather_selected(Selection(x, (axis,), (places,), places.shape, axis, True))
+    return places
 
 
 @cache

@@ -10,6 +10,7 @@ their order (`tilearray.functions.indexing.fold`).
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
-from tilearray.engine.devices import common_device
+from tilearray.engine.devices import Device, common_device
 from tilearray.engine.signature import ArrayBase, check_array, overlap
 from tilearray.errors import DeviceError, IndexingError, OperandError, shown
 from tilearray.functions.arguments import as_array_beside, deepest
@@ -77,6 +78,40 @@ def at(op: Op, x: Any, indices: Any, values: Any, mode: Mode = "ordered") -> Non
         _at_in_rounds(op, x, places.reshape(-1), values)
 
 
+def at_sorted(op: Op, x: Any, places: Any, values: Any) -> None:
+    """Apply an op in place at places of the first axis, which do not decrease, in their order.
+
+    Parameters
+    ----------
+    op : Op
+        It returns the dtype of `x`.
+    x : Array
+        In C order.
+    places : Array
+        int64, all inside the axis, and on the device of the memory of `x`.
+    values : Array
+        Of the dtype of `x`, with as many elements along the first axis as there are places; it shares no memory with
+        `x`.
+    """
+    device = x._signature.device
+    if device.functions is not None:
+        device.functions.at(op, x, places, values, "ordered")
+    elif not device.backend.computes_places:
+        row = math.prod(x.shape[1:])  # in one axis, for which NumPy is faster
+        each = to_numpy(places)
+        each = each if row == 1 else (each[:, None] * row + np.arange(row)).reshape(-1)
+        target, values = reshape(x, -1, copy=False), reshape(values, -1)
+        if not _at_with_numpy(op, target, each, values):
+            _at_in_rounds(op, target, each, values)
+    else:
+        way = _way(op, x, values, "ordered")
+        if way.atomic is None:
+            op.check_device(device)
+            fold(op, x, places, values, inside=True, ascending=True)
+        else:
+            _combine(op, way.atomic, way.wide, x, places, values, inside=True)
+
+
 # --- on the host ------------------------------------------------------------------------------------------------------
 
 # Rows that NumPy's ufunc of the same name computes with the same bits in its own dtypes, by kind.
@@ -95,15 +130,20 @@ def _places(name: str, x: ArrayBase, indices: Any) -> tuple[Any, np.ndarray]:
     """The key for NumPy, and the position of every selected element in C order."""
     parts = [_host_key(name, part) for part in parts_of(indices)]
     key = tuple(parts) if isinstance(indices, tuple) else parts[0]
-    if not x.device.backend.on_host:
-        raise DeviceError(
-            f"{name}: expected an array on the host, got one on {x.device}, where tilearray has no {name} yet; "
-            f"write ta.{name}(x.to_device('cpu'), ...)"
-        )
+    check_on_host(name, x.device)
     try:
         return key, np.asarray(np.arange(x.size).reshape(x.shape)[key])
     except IndexError as error:
         raise IndexingError(f"{name}: {error}; write indices of x") from None
+
+
+def check_on_host(name: str, device: Device) -> None:
+    """Raise DeviceError if a device that does not compute places is not the host."""
+    if not device.backend.on_host:
+        raise DeviceError(
+            f"{name}: expected an array on the host, got one on {device}, where tilearray has no {name} yet; "
+            f"write ta.{name}(x.to_device('cpu'), ...)"
+        )
 
 
 def _host_key(name: str, part: Any) -> Any:
@@ -245,18 +285,18 @@ def _atomic(op: Op, dtype: np.dtype, result: np.dtype, mode: Mode) -> str | None
     return how if result == dtype or wraps else None
 
 
-def _combine(op: Op, how: str, wide: np.dtype | None, x: Any, key: Any, values: Any) -> None:
+def _combine(op: Op, how: str, wide: np.dtype | None, x: Any, key: Any, values: Any, *, inside: bool = False) -> None:
     """Combine an array or a number with elements of the target: in 32 bits if these are narrower."""
     dtype = x._signature.dtype
     is_array = isinstance(values, ArrayBase)
     given: Any = astype(values, dtype, copy=False) if is_array else as_number(values, dtype, op.name)
     if dtype.kind == "c":
-        combine(how, x.real, key, given.real)
-        combine(how, x.imag, key, given.imag)
+        combine(how, x.real, key, given.real, inside=inside)
+        combine(how, x.imag, key, given.imag, inside=inside)
     elif wide is None:
-        combine(how, x, key, given)
+        combine(how, x, key, given, inside=inside)
     else:
         target = astype(x, wide)
         given = astype(given, wide) if is_array else rounded_number(given, dtype).astype(wide).item()
-        combine(how, target, key, given)
+        combine(how, target, key, given, inside=inside)
         set_view(x, astype(target, dtype))

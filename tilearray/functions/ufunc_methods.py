@@ -1,4 +1,4 @@
-"""The methods of rows, as NumPy's ufuncs have them: ``reduce``, ``accumulate``, ``outer`` and ``at``.
+"""The methods of rows, as NumPy's ufuncs have them: ``reduce``, ``accumulate``, ``outer``, ``at``, ``reduceat``.
 
 ``add.reduce`` is `sum`, ``maximum.reduce`` is `max`, and so on. All other rows of two operands are applied step by step
 with the row itself, so that its dtypes and its rounding hold in every step, on every device. Where the order cannot
@@ -13,16 +13,15 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from tilearray import dtypes
 from tilearray.engine.signature import ArrayBase
-from tilearray.errors import DTypeError, OperandError, ShapeError
+from tilearray.errors import OperandError, ShapeError
 from tilearray.functions import reductions, scans
 from tilearray.functions.arguments import as_array, as_arrays
 from tilearray.functions.conversion import astype
 from tilearray.functions.indexing.views import get
 from tilearray.functions.manipulation import broadcast_to, moveaxis, new_like, reshape
 from tilearray.functions.reduction_options import finished, mask_of, typed
-from tilearray.functions.ufunc_options import result_dtype
+from tilearray.functions.ufunc_options import ANY_ORDER, closed, named
 from tilearray.geometry.shapes import normalize_axes, normalize_axis, reduced_shape
 from tilearray.ops.arithmetic import choose
 from tilearray.ops.execute import copy_of, execute
@@ -37,6 +36,7 @@ METHODS: dict[str, set[str]] = {
     "accumulate": {"axis", "dtype"},
     "outer": {"dtype", "where"},
     "at": set(),
+    "reduceat": {"axis", "dtype"},
 }
 """The methods, and their keywords besides ``out``."""
 
@@ -53,10 +53,6 @@ _SCANS: dict[str, Callable[..., Any]] = {"add": scans.cumulative_sum, "multiply"
 _EXTREMES = {"maximum": "maximum", "minimum": "minimum", "logical_or": "maximum", "logical_and": "minimum"}
 """The scans of one dtype: of truth values the largest is `or`."""
 
-# Rows of which neither the order nor the grouping of operands matters, not even for the last bit.
-_ANY_ORDER = {
-    *("bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or", "logical_xor", "maximum", "minimum"),
-}
 # The operand that changes nothing; the inexact ones always start with it, as in NumPy: hypot.reduce([-3.0]) is 3.
 _INEXACT_IDENTITIES = {"hypot": 0, "logaddexp": -math.inf}
 _IDENTITIES = {"bitwise_and": -1, "bitwise_or": 0, "bitwise_xor": 0, "logical_xor": 0} | _INEXACT_IDENTITIES
@@ -76,10 +72,10 @@ def reduce(op: Op, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, init
     DTypeError
         If the op does not return the dtype of its operands.
     """
-    name, chapter = _named(op, "reduce"), _REDUCTIONS.get(op.name)
+    name, chapter = named(op, "reduce"), _REDUCTIONS.get(op.name)
     if chapter is not None:
         return _by_chapter(op, chapter, x, axis, dtype, out, keepdims, initial, where)
-    x = _closed(op, name, x, dtype)
+    x = closed(op, name, x, dtype)
     axes = tuple(range(x.ndim)) if axis is None else normalize_axes(axis, x.ndim, name)
     if len(axes) > 1 and op.name not in _IDENTITIES:
         raise ShapeError(
@@ -95,14 +91,6 @@ def reduce(op: Op, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, init
     found = _folded(op, name, lines, start) if mask is None else _folded_where(op, lines, _lines(mask, axes), start)
     shape = reduced_shape(x.shape, axes, checked_flag(f"{op.name}.reduce", "keepdims", keepdims))
     return finished(name, reshape(found, shape), out)
-
-
-def _named(op: Op, method: str) -> str:
-    """The name of a method of an op, which has two operands of one kind."""
-    name = f"{op.name}.{method}"
-    if op.arity != 2 or op.masks or op.exponents:
-        raise OperandError(f"{name}: expected an op of two operands of one dtype; write ta.{op.name}(...)")
-    return name
 
 
 def _by_chapter(
@@ -123,24 +111,6 @@ def _by_chapter(
     if op.name in _SCANS:
         return chapter(x, dtype=dtype, **options)
     return chapter(x if dtype is None else astype(as_array(f"{op.name}.reduce", x), dtype, copy=False), **options)
-
-
-def _closed(op: Op, name: str, x: Any, dtype: Any) -> ArrayBase:
-    """`x` in a dtype that the op returns for operands of it."""
-    array = as_array(name, x)
-    if dtype is not None:
-        array = astype(array, dtype, copy=False)
-    if op.promotion is Promotion.TRUTH:
-        return astype(array, dtypes.bool_, copy=False)
-    returned = result_dtype(op, array.dtype)
-    if returned != array.dtype:
-        if result_dtype(op, returned) != returned or returned == dtypes.bool_:
-            raise DTypeError(
-                f"{name}: expected an op that returns {array.dtype.name}, {op.name} returns {returned.name}; "
-                f"write x.astype({returned.name!r}) first"
-            )
-        array = astype(array, returned)
-    return array
 
 
 def _identity(op: Op, x: ArrayBase) -> Any:
@@ -164,7 +134,7 @@ def _folded(op: Op, name: str, lines: ArrayBase, start: Any) -> ArrayBase:
         if first is None:
             raise ShapeError(f"{name}: expected at least one element, got shape {lines.shape}; write initial=...")
         return copy_of(broadcast_to(first, lines.shape[1:]))
-    if op.name in _ANY_ORDER:
+    if op.name in ANY_ORDER:
         found = _halved(op, lines)
         return found if first is None else op(first, found)
     found = copy_of(get(lines, 0)) if first is None else op(first, get(lines, 0))
@@ -208,8 +178,8 @@ def accumulate(op: Op, x: Any, axis: Any, dtype: Any, out: Any) -> Any:
     DTypeError
         If the op does not return the dtype of its operands.
     """
-    name, scan = _named(op, "accumulate"), _SCANS.get(op.name)
-    x = as_array(name, x) if scan is not None else _closed(op, name, x, dtype)
+    name, scan = named(op, "accumulate"), _SCANS.get(op.name)
+    x = as_array(name, x) if scan is not None else closed(op, name, x, dtype)
     place = normalize_axis(axis, x.ndim, name)
     if scan is not None:
         return scan(x, axis=place, dtype=dtype, out=out)
@@ -217,7 +187,7 @@ def accumulate(op: Op, x: Any, axis: Any, dtype: Any, out: Any) -> Any:
         return finished(name, scans.scan(name, _EXTREMES[op.name], x, place, x.dtype), out)
     before, count = (slice(None),) * place, x.shape[place]
     found: Any = execute(assign, (x,), new_like(x, x.shape))
-    if op.name in _ANY_ORDER:
+    if op.name in ANY_ORDER:
         distance = 1
         while distance < count:  # after each step an element stands for twice as many
             head, tail = get(found, (*before, slice(-distance))), get(found, (*before, slice(distance, None)))
@@ -246,7 +216,7 @@ def outer(op: Op, x1: Any, x2: Any, options: dict[str, Any]) -> Any:
     return op(x1, x2, **options)
 
 
-# --- at --------------------------------------------------------------------------------------------------------------
+# --- at and reduceat -------------------------------------------------------------------------------------------------
 
 
 def at(op: Op, x: Any, indices: Any, values: Any, mode: Any) -> None:
@@ -262,4 +232,17 @@ def _ufunc_at() -> Any:
     return ufunc_at
 
 
-HOOKS.reduce, HOOKS.accumulate, HOOKS.outer, HOOKS.at = reduce, accumulate, outer, at
+def reduceat(op: Op, x: Any, indices: Any, axis: Any, dtype: Any, out: Any) -> Any:
+    """Apply an op along segments of an axis. See `tilearray.functions.ufunc_reduceat.reduceat`."""
+    return _ufunc_reduceat().reduceat(op, x, indices, axis, dtype, out)
+
+
+@cache
+def _ufunc_reduceat() -> Any:
+    """Return a module that few programs need, as `_ufunc_at` does."""
+    from tilearray.functions import ufunc_reduceat
+
+    return ufunc_reduceat
+
+
+HOOKS.reduce, HOOKS.accumulate, HOOKS.outer, HOOKS.at, HOOKS.reduceat = reduce, accumulate, outer, at, reduceat

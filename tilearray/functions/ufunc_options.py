@@ -1,4 +1,4 @@
-"""The options `where`, `dtype` and `casting` of a row, as NumPy's ufuncs have them.
+"""The options `where`, `dtype` and `casting` of a row, as NumPy's ufuncs have them, and the operands of its methods.
 
 ``dtype`` casts the operands, and the row computes in it. ``where`` computes every element and keeps those where the
 mask is true: the others keep the values of ``out``. Without ``out`` NumPy leaves them uninitialised; here they are 0.
@@ -175,3 +175,55 @@ def _run_where(op: Op, operands: Sequence[Any], out: Any, where: Any, casting: C
     shape = broadcast_shapes(computed.shape, mask.shape, function=op.name)
     zeros = fill(new_like(computed, ()), False if computed.dtype == dtypes.bool_ else 0, op.name)
     return execute(choose, (broadcast_to(mask, shape), computed, zeros), new_like(computed, shape))
+
+
+# --- operands of the methods that apply a row step by step -----------------------------------------------------------
+
+ANY_ORDER = {
+    *("bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or", "logical_xor", "maximum", "minimum"),
+}
+"""Rows of which neither the order nor the grouping of operands matters, not even for the last bit."""
+
+
+def named(op: Op, method: str) -> str:
+    """Return the name of a method of an op in messages.
+
+    Raises
+    ------
+    OperandError
+        If the op does not have two operands of one kind.
+    """
+    name = f"{op.name}.{method}"
+    if op.arity != 2 or op.masks or op.exponents:
+        raise OperandError(f"{name}: expected an op of two operands of one dtype; write ta.{op.name}(...)")
+    return name
+
+
+def closed(op: Op, name: str, x: Any, dtype: Any) -> ArrayBase:
+    """Return `x` in a dtype that the op returns for operands of it: in `dtype`, unless that is None.
+
+    Raises
+    ------
+    DTypeError
+        If the op returns another dtype for its own results, or bool.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> closed(ta.divide, "divide.reduce", [6, 3], None)
+    Array([6., 3.], dtype=float32, device='cpu')
+    """
+    array = as_array(name, x)
+    if dtype is not None:
+        array = astype(array, dtype, copy=False)
+    if op.promotion is Promotion.TRUTH:
+        return astype(array, dtypes.bool_, copy=False)
+    returned = result_dtype(op, array.dtype)
+    if returned != array.dtype:
+        if result_dtype(op, returned) != returned or returned == dtypes.bool_:
+            raise DTypeError(
+                f"{name}: expected an op that returns {array.dtype.name}, {op.name} returns {returned.name}; "
+                f"write x.astype({returned.name!r}) first"
+            )
+        array = astype(array, returned)
+    return array

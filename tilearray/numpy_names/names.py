@@ -147,7 +147,7 @@ MISSING: Final = {
     "nditer": "write a loop over ta.ndenumerate(x), or operations of whole arrays",
     "flatiter": "write ta.ravel(x)",
     "broadcast": "write ta.broadcast_arrays or ta.broadcast_shapes",
-    "ufunc": "write ta.add and the other operations: they have reduce, accumulate and outer",
+    "ufunc": "write ta.add and the other operations: they have reduce, accumulate, reduceat, outer and at",
     "frompyfunc": "write ta.vectorize",
     "require": "write ta.asarray(x, dtype, order)",
     "bmat": "write ta.block",

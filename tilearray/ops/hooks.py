@@ -1,8 +1,8 @@
 """Functions that rows need from the folders above `tilearray.ops`; those folders set them when they are imported.
 
 A row takes lists and ndarrays beside Arrays, and `tilearray.functions.arguments` knows how to read them. Its methods
-``reduce``, ``accumulate``, ``outer`` and ``at`` need reductions and indexing. Imports go down only, so the row finds
-all of these here.
+``reduce``, ``accumulate``, ``outer``, ``at`` and ``reduceat`` need reductions and indexing. Imports go down only, so
+the row finds all of these here.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ class Hooks:
     as_arrays : replaces the ndarrays and sequences among the operands of a call by Arrays, given the function's name,
         the operands and the target
     call : runs a row with options, given the row, the operands, the target and the options
-    reduce, accumulate, outer, at : the methods of a row, given the row and their arguments
+    reduce, accumulate, outer, at, reduceat : the methods of a row, given the row and their arguments
     operator : makes an operator of another library, given its name and a fused or pointwise function
     fingerprint : the deterministic token of an array
     tiles : the grid of an array's tiles
     """
 
     __slots__ = (
-        *("accumulate", "as_arrays", "asarray", "at", "call", "fingerprint", "operator", "outer", "reduce", "tiles"),
+        *("accumulate", "as_arrays", "asarray", "at", "call", "fingerprint", "operator", "outer", "reduce", "reduceat"),
+        "tiles",
     )
 
     asarray: Callable[[Any], Any]
@@ -37,6 +38,7 @@ class Hooks:
     accumulate: Callable[..., Any]
     outer: Callable[..., Any]
     at: Callable[..., None]
+    reduceat: Callable[..., Any]
     operator: Callable[[str, Any], Any]
     fingerprint: Callable[[Any], Any]
     tiles: Callable[..., Any]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.signature import ArrayBase, Operand
 from tilearray.geometry.shapes import Axes
-from tilearray.missing_names import MissingAttribute
 from tilearray.ops.hooks import HOOKS
 from tilearray.ops.signatures import show
 
@@ -134,7 +133,65 @@ class UfuncMethods:
         """
         HOOKS.at(self, x, indices, values, mode)
 
-    reduceat = MissingAttribute("Op", "reduceat", "write NumPy's, such as np.add.reduceat(x, indices), on the host")
+    def reduceat(
+        self,
+        x: Operand,
+        /,
+        indices: Any,
+        axis: int = 0,
+        dtype: DTypeLike | None = None,
+        out: ArrayBase | None = None,
+    ) -> Array:
+        """Return the op applied to each segment of an axis, from one index to the next one.
+
+        If ``indices[i] < indices[i + 1]``, result ``i`` is that of ``x[indices[i]:indices[i + 1]]``, and else it is
+        ``x[indices[i]]``. The last segment ends where the axis does.
+
+        Parameters
+        ----------
+        x : Array
+        indices : Array, ndarray or list of integers
+            Of one axis, not negative. Those on a GPU are read by the host, which waits once for them; it waits for
+            nothing else.
+        axis : int
+        dtype : dtype or name, optional
+            `x` is cast to it first.
+        out : Array, optional
+            The target of the result.
+
+        Returns
+        -------
+        Array
+            Of the shape of `x`, with as many elements along the axis as there are indices. The dtype is that of
+            `reduce`: `add` and `multiply` make int64 of narrower integers and of bool.
+
+        Raises
+        ------
+        IndexingError
+            If an index is outside the axis, on every device.
+        ShapeError
+            If `x` has no such axis, or the indices have another number of axes than one.
+        DTypeError
+            If the indices are not integers, or the op does not return the dtype of its operands.
+        OperandError
+            If the op does not have two operands of one kind.
+
+        Notes
+        -----
+        The elements of a segment are combined in their order: the result so far is the first operand, the next element
+        the second one. Sums and products have the accumulators of `sum` and `prod`: float32 and float64 are added in
+        float64, narrower floats in float32, and the result is rounded once. All other ops round each step. So every
+        device gives the same bits. The last ones may differ from those of `reduce`, which has another order.
+
+        Examples
+        --------
+        >>> import tilearray as ta
+        >>> ta.add.reduceat(ta.asarray([1, 2, 4, 8]), [0, 1, 3])
+        Array([1, 6, 8], dtype=int64, device='cpu')
+        >>> ta.maximum.reduceat(ta.asarray([[1, 5, 3], [7, 0, 2]]), [2, 0], axis=1).tolist()
+        [[3, 5], [2, 7]]
+        """
+        return HOOKS.reduceat(self, x, indices, axis, dtype, out)
 
 
 show(vars(UfuncMethods).values())

@@ -51,7 +51,7 @@ SPECIAL_METHODS = (
     *("__int__", "__float__", "__complex__", "__bool__", "__index__", "__len__", "__iter__", "__repr__", "__hash__"),
 )
 TILES_METHODS = ("gather", "map", "reduce", "scatter", "stack", "__getitem__", "__setitem__", "__iter__", "__len__")
-OPERATION_METHODS = ("reduce", "accumulate", "outer", "at")
+OPERATION_METHODS = ("reduce", "accumulate", "outer", "at", "reduceat")
 TRANSFORMS = ("fuse", "lazy", "grad", "value_and_grad", "vjp", "jvp", "foreach", "pointwise", "explain")
 TAKES_OPERANDS = ("vjp", "jvp", "foreach", "explain")
 TRANSFORMED: tuple[FunctionType, ...] = (

@@ -41,7 +41,7 @@ SHORT_RUNS, LONG_RUNS = 8, 16
 is that of one element."""
 
 
-def fold(op: Op, x: Any, key: Any, values: Any, *, inside: bool = False) -> None:
+def fold(op: Op, x: Any, key: Any, values: Any, *, inside: bool = False, ascending: bool = False) -> None:
     """Apply an op at the indices of a key with arrays, in their order: the first axis of the indices is the slowest.
 
     Parameters
@@ -54,6 +54,8 @@ def fold(op: Op, x: Any, key: Any, values: Any, *, inside: bool = False) -> None
         Arrays share no memory with `x`.
     inside : bool
         Whether the indices are known to be inside, and not negative. Else they are checked.
+    ascending : bool
+        Whether they are known not to decrease, so that nothing is sorted.
     """
     selection = select(x, key)
     selection = selection._replace(inside=True) if inside else selection
@@ -61,8 +63,8 @@ def fold(op: Op, x: Any, key: Any, values: Any, *, inside: bool = False) -> None
     given = values._signature if isinstance(values, ArrayBase) else _kind_of(values)
     signatures = [index._signature for index in indices]
     rules = STATE.get().semantics
-    asked = (op, rules.key, view._signature, axes, place, selection.inside, given, *signatures)
-    known = _FOLDS.get(asked) or _FOLDS.put(asked, _Fold(op, rules, selection, values))
+    asked = (op, rules.key, view._signature, axes, place, selection.inside, ascending, given, *signatures)
+    known = _FOLDS.get(asked) or _FOLDS.put(asked, _Fold(op, rules, selection, values, ascending))
     if known.finds_runs:
         _fold_words(op, rules, selection, values, inside)
     else:
@@ -74,6 +76,8 @@ class _Fold:
 
     Attributes
     ----------
+    ascending : bool
+        Whether places are in order.
     finds_runs : bool
         Whether elements of the target find their runs; no other part is known then.
     places : Indices
@@ -94,9 +98,13 @@ class _Fold:
         Takes places, the target, and values.
     """
 
-    __slots__ = ("along", "bits", "common", "finds_runs", "fold", "line", "origin", "places", "ranks", "row", "values")
+    __slots__ = (
+        *("along", "ascending", "bits", "common", "finds_runs", "fold", "line", "origin", "places", "ranks", "row"),
+        "values",
+    )
 
-    def __init__(self, op: Op, rules: Semantics, selection: Selection, values: Any) -> None:
+    def __init__(self, op: Op, rules: Semantics, selection: Selection, values: Any, ascending: bool) -> None:
+        self.ascending = ascending
         view, shape, axes = selection.view, selection.result_shape, selection.axes
         layout, device = view._signature.layout, view.device
         sizes, count = tuple([layout.shape[axis] for axis in axes]), prod(selection.shape)
@@ -104,7 +112,7 @@ class _Fold:
         if isinstance(values, ArrayBase):
             indexed = tuple(range(selection.place, selection.place + len(selection.shape)))
             moved = broadcast_to(values, shape)._signature.layout.moveaxis(indexed, tuple(range(len(indexed))))
-        self.finds_runs = layout.ndim == 1 and _finds_runs(prod(shape), layout.size)
+        self.finds_runs = not ascending and layout.ndim == 1 and _finds_runs(prod(shape), layout.size)
         if self.finds_runs:
             return
         rest = [axis for axis in range(layout.ndim) if axis not in axes]
@@ -133,7 +141,7 @@ class _Fold:
         if 0 in self.common:
             return
         order = None
-        if self.common[0] > 1:
+        if self.common[0] > 1 and not self.ascending:
             ranks = places if self.ranks is None else distances(self.ranks, indices, self.ranks.mode, stream)
             order = order_of_rows(make(ranks._buffer, 0, self.row), bits=self.bits)
             order = make(order._buffer, order._offset, self.line)
