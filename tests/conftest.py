@@ -83,3 +83,21 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Any:
     ELSEWHERE.backend = Elsewhere()  # type: ignore[assignment]
     monkeypatch.setitem(_DEVICES, ELSEWHERE.name, ELSEWHERE)
     return ELSEWHERE
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The expressions that the host compiles in a test."""
+    from tilearray.engine.caches import KERNELS  # here: it reads the environment
+    from tilearray_host.device import HostDevice
+
+    KERNELS.clear()
+    found: list[Any] = []
+    compile_kernel = HostDevice.compile
+
+    def noted(self: HostDevice, expression: Any, *others: Any) -> Any:
+        found.append(expression)
+        return compile_kernel(self, expression, *others)
+
+    monkeypatch.setattr(HostDevice, "compile", noted)
+    return found
