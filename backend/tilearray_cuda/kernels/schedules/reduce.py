@@ -54,7 +54,8 @@ BETWEEN = {2: 4, 4: 4}
 
 On an H100 sums of rows of 65, 101 and 201 float32 read at 1523, 2088 and 2812 GB/s so, and at 803, 1219 and 1936 as
 the compiler distributes them; of 129 and 501 bfloat16 at 1732 and 2511, and at 704 and 2033. Elements of 8 bytes are
-read as fast without, and more elements of 2 bytes in vectors of 8.
+read as fast without, and more elements of 2 bytes in vectors of 8; variances of rows of 10 float32 take 0.089 ms for a
+million, and 0.161 so.
 """
 FEWEST, MOST_ROWS = 8, 1024
 """The least results that have narrow rows, and the most of a tile."""
@@ -283,8 +284,11 @@ class Reduce(Tiled):
         least = BETWEEN.get(operand.itemsize)
         if not self.has_neighbours or least is None or self.tile.columns * operand.itemsize < 2 * VECTOR:
             return False
+        spec = self.spec
         is_read = not operand.name.startswith("out") and operand.last_two == ("other", 1)
-        return is_read and (self.spec.divisible < least or (operand.itemsize == WORD and not operand.aligned))
+        is_simple = values_of(spec) == 1 or spec.has_node("position")
+        is_between = spec.divisible < least or (operand.itemsize == WORD and not operand.aligned)
+        return is_read and is_simple and is_between
 
     def guard(self, operand: Operand, branch: Branch, place: str = "") -> str:
         """Return the masks of the axes along which elements differ."""
