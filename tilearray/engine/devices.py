@@ -80,7 +80,7 @@ class Device:
 
     __slots__ = (
         *("backend", "depth", "followers", "functions", "index", "name", "positions", "recorder", "traits", "type"),
-        "wants_alignment",
+        *("of_constants", "wants_alignment"),
     )
 
     backend: Backend
@@ -97,11 +97,7 @@ class Device:
         self.positions: Callable[..., Any] | None = None  # for shapes: see `arrays.fusion.tracing.ranges_of`
         self.functions: Any = None  # runs whole functions that are more than operations: see `gradients.calls`
         self.followers: dict[int, Device] = {}  # by level: the devices of arrays that follow those of this one
-
-    @property
-    def of_constants(self) -> Device:
-        """The device of a range, which follows from numbers alone: itself, or that of the memory of a traced array."""
-        return self
+        self.of_constants: Device = self  # of a range, which follows from numbers alone; of a traced array its memory's
 
     def follows(self, other: Device) -> bool:
         """Whether arrays of another device are constants beside those of this one, which follows or traces it."""

@@ -194,6 +194,7 @@ class FollowingDevice(Device):
         self.level = level
         self.recorder = self.follow_operation
         self.functions = FollowingDevice.follow_functions(self)
+        self.of_constants = self if real.of_constants is real else real.of_constants
         self.backend = cast(Any, _FollowingBackend(real))
 
     def __eq__(self, other: object) -> bool:
@@ -203,11 +204,6 @@ class FollowingDevice(Device):
 
     def __str__(self) -> str:
         return str(self.real)
-
-    @property
-    def of_constants(self) -> Device:
-        below = self.real.of_constants
-        return self if below is self.real else below
 
     def chain(self) -> Generator[Device, None, None]:
         """Yield the devices below."""

@@ -260,6 +260,7 @@ class TracingDevice(Device):
         self.real = real
         self.recorder = record
         self.positions = partial(ranges_of, real)
+        self.of_constants = real
         self.backend = cast(Any, _TracingBackend(real))
 
     def __eq__(self, other: object) -> bool:
@@ -269,10 +270,6 @@ class TracingDevice(Device):
 
     def __str__(self) -> str:
         return str(self.real)
-
-    @property
-    def of_constants(self) -> Device:
-        return self.real
 
     def follows(self, other: Device) -> bool:
         """An array from outside of the function is read at each call."""
