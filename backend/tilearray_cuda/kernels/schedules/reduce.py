@@ -71,7 +71,6 @@ class Reduce(Tiled):
     lanes : the lanes of a reduction
     is_cut : whether there are several segments
     is_short : whether 32 bits hold the sum of as many bytes as a segment has elements
-    is_narrow : whether a row is a few chunks
     beside : the outputs that have an element for each one that is reduced, by name
     """
 
@@ -93,7 +92,8 @@ class Reduce(Tiled):
 
     @staticmethod
     def facts(loop: Any) -> tuple[int, ...] | None:
-        """The slower kept axes, the lanes, `is_cut`, the most results of a tile, `is_short`, and `is_narrow`."""
+        """The slower kept axes, the lanes, `is_cut`, the most results of a tile, `is_short`, and whether a row of many
+        has few chunks."""
         if loop.held:
             return None
         rows = min(MOST_ROWS, 1 << (loop.shape[-2] - 1).bit_length())

@@ -52,7 +52,7 @@ class Scan(Reduce):
 
     @staticmethod
     def facts(loop: Any) -> tuple[int, ...] | None:
-        """The facts of `Reduce`: slower kept axes, lanes, whether there are segments, the most rows, `is_narrow`."""
+        """The facts of `Reduce`: slower kept axes, lanes, whether there are segments, the most rows, and few chunks."""
         if loop.case == "scan_rows" and loop.segments.total > 1:
             return None
         rows = min(MOST_ROWS, 1 << (loop.shape[-2] - 1).bit_length())
