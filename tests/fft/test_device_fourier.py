@@ -47,6 +47,7 @@ def _make_axes_long(monkeypatch, size, real_bytes):
     """All axes of more elements are long, of real numbers those of which the first half has more bytes."""
     monkeypatch.setattr(device_fourier, "STEPPED", dict.fromkeys(device_fourier.STEPPED, (size, size)))
     monkeypatch.setattr(device_fourier, "REAL_BYTES", real_bytes)
+    monkeypatch.setattr(device_fourier, "COPIED", range(size // 2 + 1, 2**13 + 1))
 
 
 def test_dense_operands_are_not_copied(gpu):

@@ -62,8 +62,8 @@ STEPPED: Final = {"c2c": (2**11, 2**7), "r2c": (2**11, 2**7), "c2r": (2**7, 0)}
 """The most elements of an axis that the library reads and writes with a step: of powers of two, and of other sizes."""
 REAL_BYTES: Final = 2**13
 """The most bytes that so many complex numbers have if the library reads real ones with a step."""
-COPIED: Final = 2**13
-"""The most elements of an axis of complex64 that is copied if they are no power of two, and more than 1024."""
+COPIED: Final = range(2**10 + 1, 2**13 + 1)
+"""The elements of an axis of complex64 that is copied if they are no power of two."""
 
 
 class Way(Enum):
@@ -458,13 +458,13 @@ class DeviceFourier:
         if not x.size:
             return new_like(x, tuple(shape), dtype)
         longest = max(x.shape[axes[-1]], shape[axes[-1]])
-        way, planned = _way(kind, x._signature.layout, axes, longest, COMPLEX_OF.get(dtype, dtype)), None
-        found = x if in_place and kind == "c2c" and way is Way.STEPPED else None
-        if way is Way.TURNED:
-            turned = _with_fastest(_ordered(x._signature.layout, tuple(shape)), axes)
-            found = new_array(x.__class__, signature_of(turned, dtype, x.device))
+        way = _way(kind, x._signature.layout, axes, longest, COMPLEX_OF.get(dtype, dtype))
+        planned = found = None
         if way is not Way.COPIED:
-            found = _like(x, tuple(shape), dtype) if found is None else found
+            target = _ordered(x._signature.layout, tuple(shape))
+            target = _with_fastest(target, axes) if way is Way.TURNED else target
+            is_own = in_place and kind == "c2c" and way is Way.STEPPED
+            found = x if is_own else new_array(x.__class__, signature_of(target, dtype, x.device))
             planned = self._planned(kind, x, found, axes)
         if planned is None:
             x = _with_last(x, axes)
@@ -505,7 +505,7 @@ def _way(kind: str, layout: Layout, axes: Ints, size: int, wide: np.dtype) -> Wa
         return Way.COPIED
     if size <= (of_powers if is_power else of_others):
         return Way.STEPPED
-    is_copied = kind == "c2r" or (not is_power and wide.itemsize == 8 and of_powers // 2 < size <= COPIED)
+    is_copied = kind == "c2r" or (not is_power and wide.itemsize == 8 and size in COPIED)
     return Way.COPIED if is_copied or not _is_one_call(layout, axes) else Way.TURNED
 
 

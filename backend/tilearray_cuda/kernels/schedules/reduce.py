@@ -49,8 +49,8 @@ NARROW, NARROW_ROWS, NARROW_WARPS = 4, {1: 4, 2: 8, 4: 8, 8: 8, 16: 4}, 4
 On an H100 sums of rows of 100, 200 and 500 float32 read at 0.89, 0.99 and 1.01 of a copy's rate so, and at 0.22, 0.44
 and 0.98 by one row a program; of 64 float64 at 1.01 and 0.29, of 256 bfloat16 at 1.03 and 0.28.
 """
-BETWEEN = {2: 4, 4: 4}
-"""The itemsizes of narrow rows that threads read as they would read vectors, and what divides the rest.
+IN_RUNS, IN_VECTORS = (2, 4), 4
+"""The itemsizes of narrow rows that threads read as they would read vectors, and what divides the strides of others.
 
 On an H100 sums of rows of 65, 101 and 201 float32 read at 1523, 2088 and 2812 GB/s so, and at 803, 1219 and 1936 as
 the compiler distributes them; of 129 and 501 bfloat16 at 1732 and 2511, and at 704 and 2033. Elements of 8 bytes are
@@ -280,14 +280,13 @@ class Reduce(Tiled):
         return f"load_neighbours({operand.name} + {row}, chunk * COLUMNS, {limits}, COLUMNS, {run})"
 
     def _begins_between(self, operand: Operand) -> bool:
-        """Whether a tile has narrow rows of elements in `BETWEEN`, which begin at no vector."""
-        least = BETWEEN.get(operand.itemsize)
-        if not self.has_neighbours or least is None or self.tile.columns * operand.itemsize < 2 * VECTOR:
+        """Whether a tile has narrow rows of elements of an itemsize in `IN_RUNS`, which begin at no vector."""
+        spec, itemsize = self.spec, operand.itemsize
+        if not self.has_neighbours or itemsize not in IN_RUNS or self.tile.columns * itemsize < 2 * VECTOR:
             return False
-        spec = self.spec
         is_read = not operand.name.startswith("out") and operand.last_two == ("other", 1)
         is_simple = values_of(spec) == 1 or spec.has_node("position")
-        is_between = spec.divisible < least or (operand.itemsize == WORD and not operand.aligned)
+        is_between = spec.divisible < IN_VECTORS or (itemsize == WORD and not operand.aligned)
         return is_read and is_simple and is_between
 
     def guard(self, operand: Operand, branch: Branch, place: str = "") -> str:
