@@ -15,9 +15,11 @@ from tilearray_cuda.kernels.schedules.linear import Linear
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
-SMALL_PLANE, MANY = 128, 2048
-"""The most elements of a small plane, and the fewest planes."""
-BLOCK = Tile(1, 1024, 4)
+SMALL_PLANE, MANY = 512, 2048
+"""The most elements of a small plane, and the fewest planes. On an H100 slices of 16 x 16 float32 are added at 2.98 TB/s
+so and at 1.70 by a plane a program, of 20 x 24 at 2.79 and 1.51, and of 32 x 32 at 2.78 and 2.87."""
+BLOCK = Tile(1, 512, 4)
+"""Outer products of (3, 1) and (1, 3) are written at 2.33 TB/s in blocks of 512 or 2048, and at 1.46 in those of 1024."""
 
 
 class SmallPlanes(Linear):
