@@ -201,6 +201,19 @@ def compile_kernel(device: Any, expression: Any, loop_class: Any, aligned: tuple
     return made(schedule, source, launch.load_function(device, cubin_of(source, device.arch, schedule.spec.contract)))
 
 
+def bind_staged(device: Any, stages: Any, rule: Any, scratch: tuple[Any, ...], signature: Any) -> Launch:
+    """Return the call of two launches; see `tilearray.engine.call.staged_call`."""
+    launches = [stage.kernel.bind(stage.loop) for stage in stages]
+    first, second = stages
+    kinds = ["array" if take is None else "number" for take in rule.numbers[1:]]
+    after = second.kernel.kinds[1 + len(scratch) :]
+    for place, kind in zip(second.reads, after, strict=True):
+        if kind == "float" and rule.raw:
+            kinds[place] = kind
+    bind = call_source.staged_written_out(tuple(kinds), first.reads, second.reads, len(scratch))
+    return bind(*launches, rule.numbers[1:], device, scratch, signature)
+
+
 def fixed_by_loop(schedule: Schedule, arguments: Any) -> Callable[[Any], bytes]:
     """Return the function of a loop that packs extents, strides and the number of programs."""
     strides = tuple([(position, axis) for _, position, axis in schedule.open_strides()])

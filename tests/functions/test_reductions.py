@@ -296,6 +296,46 @@ def test_numpy_numbers_are_corrections():
         assert ta.std(x, correction=one).item() == math.sqrt(7.0)
 
 
+@given(st.data())
+def test_a_call_in_the_words_of_an_earlier_one_has_the_results_of_the_first(data):
+    """Of arrays of one layout with other elements, elsewhere in memory, after calls with other words."""
+    shape = data.draw(st.tuples(*[st.integers(1, 4)] * 3))
+    dtype = data.draw(st.sampled_from(["int8", "int64", "float32", "float64"]))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    made = (100 * rng.standard_normal((4, *shape))).astype(dtype)
+    flips = tuple([slice(None, None, data.draw(st.sampled_from([1, -1]))) for _ in shape])
+    axes = [None, 0, -1, (0, 1), (1, 0), (0, 2), (-1,), (), (0, 1, 2)]
+    names, orders = ["sum", "mean", "var", "std", "max", "any"], ["fixed", "any"]
+    for _ in range(12):
+        name, axis, place = (
+            data.draw(st.sampled_from(names)),
+            data.draw(st.sampled_from(axes)),
+            data.draw(st.integers(0, 3)),
+        )
+        options = {"order": data.draw(st.sampled_from(orders))} if name in names[:4] else {}
+        keepdims = data.draw(st.booleans())
+        theirs = made[place][flips]
+        found = getattr(ta, name)(ta.asarray(made)[place][flips], axis=axis, keepdims=keepdims, **options)
+        want = getattr(np, name)(theirs.astype("float64"), axis=axis, keepdims=keepdims)
+        assert found.shape == want.shape
+        np.testing.assert_allclose(ta.to_numpy(found), want, rtol=1e-5, atol=1e-4)
+        if name in ("var", "std"):  # a correction is no word: the call is new each time
+            new = getattr(ta, name)(
+                ta.asarray(made)[place][flips], axis=axis, keepdims=keepdims, correction=0, **options
+            )
+            assert ta.to_numpy(found).tobytes() == ta.to_numpy(new).tobytes()
+
+
+def test_words_that_equal_known_ones_are_read_as_they_are():
+    x = ta.asarray([[1.0, 2.0], [3.0, 6.0]])
+    for name in ("sum", "mean", "var", "max"):
+        function = getattr(ta, name)
+        assert function(x, axis=(0, 1)).ndim == function(x, axis=(0,)).ndim - 1 == 0
+        for axis in ((0.0, 1), (0, 1.0), (0, True), (False,)):
+            with pytest.raises(ta.errors.TileArrayError):
+                function(x, axis=axis)
+
+
 @given(st.data(), st.sampled_from(["float16", "bfloat16", "float8_e5m2", "float32", "float64"]))
 def test_the_largest_zero_is_positive_and_the_smallest_is_negative(data, name):
     drawn = data.draw(st.lists(st.lists(st.sampled_from([0.0, -0.0, 1.0, -1.0]), min_size=3, max_size=3), min_size=1))

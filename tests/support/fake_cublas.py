@@ -173,6 +173,9 @@ class FakeGpu(Elsewhere):
     def bind_fused(self, *given: Any) -> None:
         """Return None: the host's launch would make memory without a stream."""
 
+    def bind_staged(self, *given: Any) -> None:
+        """Return None, as `bind_fused`."""
+
     def bind_new(self, kernel: Any, rule: Any) -> Any:
         return lambda loop, signature: self.bind_call(kernel, loop, rule, signature, ())
 

@@ -82,6 +82,12 @@ class CallWriter(Protocol):
         """
         ...
 
+    def bind_staged(
+        self, stages: Sequence[Any], rule: CallRule, scratch: tuple[Any, ...], signature: Any, /
+    ) -> Call | None:
+        """Return the call of two launches (`tilearray.engine.call.staged_call`); None if that saves nothing."""
+        ...
+
     def bind_new(self, kernel: Kernel, rule: CallRule, /) -> Callable[[Loop, Any], Call]:
         """Return what makes a call from a loop that starts at its operands' first elements, and a new signature."""
         ...

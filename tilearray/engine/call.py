@@ -96,7 +96,7 @@ class Stage(NamedTuple):
 
 
 def staged_call(
-    rule: Rule, backend: Backend, signature: Signature, stages: tuple[Stage, Stage], scratch: tuple[int, ...]
+    rule: Rule, backend: Backend, signature: Signature, stages: tuple[Stage, Stage], scratch: tuple[Signature, ...]
 ) -> Call:
     """Return the call of two launches. The first one writes scratch memory, the second one reads it.
 
@@ -106,37 +106,24 @@ def staged_call(
     signature : Signature
         The signature of the new result.
     stages : tuple of Stage
-    scratch : tuple of int
-        The bytes of each array that the first launch writes; the second one reads them first.
+    scratch : tuple of Signature
+        Those of the arrays that the first launch writes; the second one reads them first.
     """
+    writer = backend.call_writer
+    written = None if writer is None else writer.bind_staged(stages, rule, scratch, signature)
+    if written is not None:
+        return written
     first, second = [backend.bind(stage.kernel, stage.loop) for stage in stages]
     takes, allocate = rule.numbers[1:], backend.allocate
     reads, reads_then = (stage.reads for stage in stages)
-    if takes == (None,) and reads == reads_then == (0,) and len(scratch) == 1:
-        return _staged_call_of_one(first, second, allocate, scratch[0], signature)
 
     def call(stream: Any, *operands: Any) -> Any:
         given = _arguments(operands, takes)
-        memory = [part for nbytes in scratch for part in (allocate(nbytes, stream), 0)]
+        memory = [part for each in scratch for part in (allocate(each.nbytes, stream), 0)]
         first(stream, *memory, *[part for place in reads for part in given[place]])
         like = next(operand for operand, take in zip(operands, takes) if take is None)
         out = empty_array(like.__class__, signature, stream)
         second(stream, out._buffer, 0, *memory, *[part for place in reads_then for part in given[place]])
-        return out
-
-    return call
-
-
-def _staged_call_of_one(
-    first: Launch, second: Launch, allocate: Callable[..., Any], nbytes: int, signature: Signature
-) -> Call:
-    """Return the call of two launches that both read one array, with one array between them."""
-
-    def call(stream: Any, x: Any) -> Any:
-        memory, buffer, offset = allocate(nbytes, stream), x._buffer, x._offset
-        first(stream, memory, 0, buffer, offset)
-        out = empty_array(x.__class__, signature, stream)
-        second(stream, out._buffer, 0, memory, 0, buffer, offset)
         return out
 
     return call

@@ -40,7 +40,7 @@ from tilearray.engine.call import (
 from tilearray.engine.devices import Device, common_device
 from tilearray.engine.expression import Expression, copying
 from tilearray.engine.operation import OperandType, Operation, TypedScalar, expression_of
-from tilearray.engine.signature import Signature, Traits, interned, signature_of, traits_of
+from tilearray.engine.signature import Signature, Traits, dense_signature, interned, signature_of, traits_of
 from tilearray.engine.stages import reductions_of, split_scan, split_selection
 from tilearray.geometry.fast_path import pattern_of
 from tilearray.geometry.layout import Layout
@@ -71,6 +71,9 @@ class Plan:
         ``call(stream, *operands)``, or ``call(stream, out, *operands)`` if there is a target. It returns the result.
     stages : tuple of Stage
         All launches in order, if there are several; `loop` and `kernel` are then those of the first one.
+    of_array : callable or None
+        ``of_array(stream, x)`` is the call of a reduction whose other operands follow from the array: their number, for
+        example. It is None until somebody needs it.
     """
 
     operation: Operation
@@ -80,6 +83,7 @@ class Plan:
     kernel: Any
     call: Call
     stages: tuple[Stage, ...] = ()
+    of_array: Call | None = None
 
 
 Key = Signature | ScalarClass | TypedScalar
@@ -206,7 +210,8 @@ class ReductionRecipe(Recipe):
             return Plan(self.operation, self.expression, first.loop, signature, first.kernel, call)
         stages = (first, rest[0])
         count = first.loop.segments.total
-        scratch = [layout.size * count * dtypes.as_dtype(name).itemsize for name in first.expression.output_dtypes]
+        names = first.expression.output_dtypes
+        scratch = [dense_signature((layout.size * count,), dtypes.as_dtype(name), self.device) for name in names]
         call = staged_call(self.rule, self.device.backend, signature, stages, tuple(scratch))
         return Plan(self.operation, self.expression, first.loop, signature, first.kernel, call, stages)
 
@@ -310,7 +315,7 @@ class ScanRecipe(Recipe):
         first = _stage(halves.first, loop, _arrays(keys), self.device, halves.first_reads)
         loop = make_scan(given.shape, axis, [result.layout.strides], [totals, given.strides], itemsize, leading=1)
         second = _stage(halves.second, _shifted(loop, shift), _arrays(keys), self.device, halves.second_reads)
-        scratch = (prod(kept) * count * dtypes.as_dtype(halves.names[0]).itemsize,)
+        scratch = (dense_signature((prod(kept) * count,), dtypes.as_dtype(halves.names[0]), self.device),)
         call = staged_call(self.rule, self.device.backend, result, (first, second), scratch)
         return Plan(self.operation, self.expression, first.loop, result, first.kernel, call, (first, second))
 

@@ -10,11 +10,12 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.array_type import A
+from tilearray.engine.backend import Call
 from tilearray.engine.caches import PLANS
 from tilearray.engine.context import STATE, State
 from tilearray.engine.execute import run
 from tilearray.engine.operation import Operation, typed_scalar
-from tilearray.engine.plan import Key
+from tilearray.engine.plan import Key, Plan
 from tilearray.engine.signature import ArrayBase, new_array, signature_of
 from tilearray.errors import WriteError
 from tilearray.geometry.layout import Layout
@@ -22,7 +23,7 @@ from tilearray.geometry.shapes import reduced_shape
 from tilearray.geometry.strides import broadcast_strides
 from tilearray.ops.execute import fill
 from tilearray.ops.reduction import Reduction, measured_in, reduction_of
-from tilearray.ops.summation_order import SummationOrder, order_on
+from tilearray.ops.summation_order import SummationOrder
 from tilearray.promotion.scalars import Number
 
 FLOAT64 = np.dtype(np.float64)
@@ -39,10 +40,8 @@ Words = tuple[Any, ...]
 
 If the dtypes depend on the semantics, `State.changes` follows.
 """
-_AXES, _FLAGS = frozenset({int, type(None)}), frozenset({bool, type(None)})
+_AXES, _FLAGS, _INT = frozenset({int, type(None)}), frozenset({bool, type(None)}), frozenset({int})
 """The classes of an axis and of `keepdims` in words: 1 also equals True and 1.0, which are read differently."""
-COUNTED = frozenset({"mean", "var", "std"})
-"""The reductions that take the number of elements; without a correction it is the divisor of a variance."""
 
 
 def again(words: Words | None, x: Any) -> Any:
@@ -50,23 +49,21 @@ def again(words: Words | None, x: Any) -> Any:
 
     Of the words the plan of an array's signature follows: the axes and dtypes are found and checked once.
     """
-    if words is None or words[1].__class__ not in _AXES or words[2].__class__ not in _FLAGS:
+    if words is None or words[2].__class__ not in _FLAGS:
+        return None
+    if words[1].__class__ not in _AXES and not _are_axes(words[1]):
         return None
     state = STATE.get()
     try:
-        plan = state.plans[words][x._signature]
+        run_on = state.plans[words][x._signature].of_array
     except (KeyError, AttributeError, TypeError):  # not planned, not an Array, or a word is not hashable
         return None
-    name, axis = words[:2]
-    if name not in COUNTED:
-        return plan.call(state.stream, x)
-    layout = x._signature.layout
-    count = float(layout.size if axis is None else layout.shape[axis])
-    if name == "mean":
-        return plan.call(state.stream, x, count)
-    axes = tuple(range(len(layout.shape))) if axis is None else (axis % len(layout.shape),)
-    order = order_on(x._signature.device, name, words[3])
-    return plan.call(state.stream, x, _middle(x, axes, x._signature.dtype, count, order), count, count)
+    return run_on(state.stream, x)
+
+
+def _are_axes(axis: Any) -> bool:
+    """Whether an axis of words, or a tuple of them, is of the classes that other values may equal."""
+    return axis.__class__ in _AXES or (axis.__class__ is tuple and _INT.issuperset(map(type, axis)))
 
 
 def again_of_arrays(words: Words, *arrays: Any) -> Any:
@@ -83,16 +80,18 @@ def again_of_arrays(words: Words, *arrays: Any) -> Any:
     return plan.call(state.stream, *arrays)
 
 
-def _remember(words: Words, arrays: Sequence[ArrayBase], operation: Operation, keys: list[Key]) -> None:
-    """Keep the plan of a reduction under the words that asked for it."""
-    if words[1].__class__ not in _AXES:
-        return
+def _remember(words: Words, arrays: Sequence[ArrayBase], operation: Operation, keys: list[Key]) -> Plan | None:
+    """Keep the plan of a reduction under the words that asked for it, and return it."""
+    if not _are_axes(words[1]):
+        return None
     root = STATE.get().plans
-    plan = root.get(operation)
+    plan: Any = root.get(operation)
     for key in keys:
         plan = None if plan is None else plan.get(key)
     if plan is not None:  # another thread may have evicted it
+        plan.of_array = plan.of_array or plan.call
         PLANS.keep(root, (words, *[x._signature for x in arrays]), plan)
+    return plan
 
 
 def reduce(
@@ -140,9 +139,34 @@ def reduce(
     arrays = (x, _middle(x, axes, dtype, numbers[0], order)) if function in ("var", "std") else (x,)
     keys: list[Key] = [*[array._signature for array in arrays], *[typed_scalar(FLOAT64) for _ in numbers]]
     found = run(operation, keys, (*arrays, *numbers), None, refuse)
-    if words is not None:
-        _remember(words, (x,), operation, keys)
+    plan = None if words is None else _remember(words, (x,), operation, keys)
+    if plan is not None and len(keys) > 1:
+        plan.of_array = _call_of_array(plan.call, arrays, axes, dtype, numbers, order)
     return found
+
+
+def _call_of_array(
+    call: Call,
+    arrays: tuple[ArrayBase, ...],
+    axes: tuple[int, ...],
+    dtype: np.dtype,
+    numbers: tuple[float, ...],
+    order: SummationOrder,
+) -> Call:
+    """Return the call of a mean or a variance of any array with the signature of the first one."""
+    if len(arrays) == 1:
+
+        def counted(stream: Any, x: Any) -> Any:
+            return call(stream, x, *numbers)
+
+        return counted
+    first = arrays[1]._signature if order == "fixed" else None
+
+    def about(stream: Any, x: Any) -> Any:
+        middle = _middle(x, axes, dtype, numbers[0], order) if first is None else x._make(x._buffer, x._offset, first)
+        return call(stream, x, middle, *numbers)
+
+    return about
 
 
 def reduce_from(

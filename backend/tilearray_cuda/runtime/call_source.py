@@ -2,7 +2,7 @@
 
 A function that takes any operands would spend as much time on loops over them as the driver spends on the launch. So
 the text of a launch is written for its operands, as `collections.namedtuple` does for its fields, and compiled once for
-every combination of their kinds. There are three forms:
+every combination of their kinds. There are four forms:
 
 ========  ============================================  ========================================================
 form      called with                                   does
@@ -12,6 +12,7 @@ launch    ``stream, buffer, offset, number, 0, ...``    launches, and returns th
 new       ``stream, x, number, ...``                    allocates, launches, and returns the new array
 into      ``stream, out, x, number, ...``               launches and returns `out`; calls `rule.whole` if `out` may
                                                         not be written or shares memory with an operand
+staged    ``stream, x, number, ...``                    allocates, launches twice, and returns the new array
 ========  ============================================  ========================================================
 
 An array has the attributes ``_buffer``, ``_offset`` (in bytes) and ``_signature``; a new one gets the class of the
@@ -274,6 +275,63 @@ def _add_checks(lines: _Lines, kinds: tuple[str, ...], arrays: list[int]) -> Non
     lines.after.append("return x0")
 
 
+_STAGED = """\
+def bind(first, second, numbers, device, scratch, signature):
+    take, lists = device.memory.take, device.memory.legacy
+    {names}
+
+    def call({parameters}{kept}):
+        {body}
+        return resultr
+
+    return call
+"""
+
+
+@functools.cache
+def staged_written_out(
+    kinds: tuple[str, ...], reads: tuple[int, ...], reads_then: tuple[int, ...], count: int
+) -> Callable[..., Callable[..., Any]]:
+    """Return the function that binds two launches, of which the first writes memory that the second reads.
+
+    Parameters
+    ----------
+    kinds : tuple of str
+        For each operand of the call "array", "float" (a number that is checked only if it is no float) or "number".
+    reads, reads_then : tuple of int
+        The operands that each launch reads, after that memory.
+    count : int
+        The number of arrays that the first one writes.
+
+    Returns
+    -------
+    callable
+        ``bind(first, second, numbers, device, scratch, signature)`` takes the launches, the functions that check
+        numbers, the signatures of the arrays between them and that of the result. It returns the call.
+    """
+    between = [f"s{i}" for i in range(count)]
+    made, memory = [*between, "r"], [f"b{i}, 0" for i in between]
+    names = [_unpacked("signatures", "scratch", count), "signaturer = signature"]
+    names += [_unpacked("take", "numbers", len(kinds)), *[f"size{i} = block_size(signature{i}.nbytes)" for i in made]]
+    values = [f"b{i}, o{i}" if kind == "array" else f"n{i}, 0" for i, kind in enumerate(kinds)]
+    body = [_taken(i, kind) for i, kind in enumerate(kinds)]
+    for i in between:
+        body += _ALLOCATE.format(i=i).splitlines()
+    body.append(f"first({', '.join(['stream', *memory, *[values[i] for i in reads]])})")
+    body += _ALLOCATE.format(i="r").splitlines()
+    body.append(f"second({', '.join(['stream', 'br, 0', *memory, *[values[i] for i in reads_then]])})")
+    body += _RESULT.format(i="r", kind=f"x{kinds.index('array')}.__class__").splitlines()
+    text = _STAGED.format(
+        names=_joined(names, 4),
+        parameters=", ".join(["stream", *[f"x{i}" for i in range(len(kinds))]]),
+        kept="".join([f", {name}{i}={name}{i}" for i in made for name in ("signature", "size")]),
+        body=_joined(body, 8),
+    )
+    found = dict(_NAMES)
+    exec(compile(text, f"<tilearray staged {' '.join(kinds)}>", "exec"), found)
+    return found["bind"]
+
+
 _FIXED = """\
 def bind(pack, block, fix):
     def fixed(loop):
@@ -342,6 +400,14 @@ def _packed(form: str, i: int, kind: str) -> str:
     else:
         address = f"b{i}.pointer + x{i}._offset"
     return f"{address} + shift{i}" if kind.startswith("shifted") else address
+
+
+def _taken(i: int, kind: str) -> str:
+    """Return the line that names what a launch takes of an operand: its buffer and offset, or a checked number."""
+    if kind == "array":
+        return f"b{i}, o{i} = x{i}._buffer, x{i}._offset"
+    checked = f"take{i}(x{i})"
+    return f"n{i} = " + (f"x{i} if x{i}.__class__ is float else {checked}" if kind == "float" else checked)
 
 
 def _unpacked(name: str, values: str, count: int) -> str:

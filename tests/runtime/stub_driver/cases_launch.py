@@ -350,3 +350,58 @@ def test_torch_is_asked_for_captures_only_on_a_stream_that_can_be_captured(devic
         with pytest.raises(CaptureError, match="torch is capturing a CUDA graph"):
             add(0, out, 0, x, 0, x, 0)
         assert stub.log() == []
+
+
+class Placed:
+    """An array, as calls take it."""
+
+    def __init__(self, buffer, offset):
+        self._buffer, self._offset = buffer, offset
+
+
+def test_a_staged_call_writes_memory_between_its_launches(device, load, side):
+    """out = (x + y) + x, in arrays that lie anywhere in their buffers, on any stream."""
+    arguments, fixed = adding(load, 2)
+    add = call_source.bind_operands(arguments, fixed, [0, 0, 0], [None, None, None])
+    signature = types.SimpleNamespace(nbytes=16)
+    bind = call_source.staged_written_out(("array", "array"), (0, 1), (0,), 1)
+    call = bind(add, add, (None, None), device, (signature,), signature)
+    x = Placed(numbers(device, 0, 1, 2), 8)
+    y = Placed(numbers(device, 10, 20), 0)
+    for stream in (0, side):
+        result = call(stream, x, y)
+        assert read(device, result._buffer, 2) == [12, 24]
+        assert (result._offset, result._signature) == (0, signature)
+        assert result._buffer.stream == stream
+        assert type(result) is Placed
+
+
+def test_a_staged_call_checks_numbers_before_it_launches(device):
+    launches, checked = [], []
+
+    def launched(*given):
+        launches.append(given)
+
+    def check(number):
+        checked.append(number)
+        if number == "two":
+            raise TypeError(number)
+        return float(number)
+
+    signature = types.SimpleNamespace(nbytes=8)
+    bind = call_source.staged_written_out(("array", "float", "number"), (0,), (1, 0, 2), 2)
+    call = bind(launched, launched, (None, check, check), device, (signature, signature), signature)
+    x = Placed(numbers(device, 1), 8)
+    result = call(0, x, 1.5, 2.5)
+    assert checked == [2.5]  # a float is a float
+    (first, second), (out, *_) = launches, launches[1][1:]
+    memory = first[1:5]
+    assert first == (0, *memory, x._buffer, 8)
+    assert second == (0, out, 0, *memory, 1.5, 0, x._buffer, 8, 2.5, 0)
+    assert out is result._buffer
+    assert len({id(each) for each in (out, memory[0], memory[2])}) == 3
+    with pytest.raises(TypeError, match="two"):
+        call(0, x, "two", 1.0)
+    assert call(0, x, 2, 1.0)
+    assert checked[-2:] == [2, 1.0]
+    assert len(launches) == 4
