@@ -57,6 +57,16 @@ def test_a_small_first_operand_is_broadcast():
 
 
 @pytest.mark.whole_gpu
+@pytest.mark.parametrize("rows", [2**15 - 1, 2**15 + 1])
+def test_triangles_of_almost_and_of_more_than_as_many(rows: int):
+    columns = 2**16
+    y = ta.tril(pattern(rows * columns).reshape(rows, columns), k=5)
+    inner = columns * np.array([0, 2, 12345, 30000, rows - 1]) + np.array([0, 8, 12350, 30005, rows + 4])
+    last = rows * columns - 1
+    check(y, lambda i: i % 251 * (i % columns <= i // columns + 5), np.concatenate([inner, inner + 1, [last]]))
+
+
+@pytest.mark.whole_gpu
 def test_transposed():
     rows, columns = 2**16 + 1, 2**15 + 1
     x = pattern(rows * columns).reshape(rows, columns)

@@ -41,8 +41,10 @@ from tilearray.ops.reduction import call_row
 from tilearray.ops.row import ANY
 from tilearray.promotion.storing import Casting, allows_cast
 
-FEW = 2**20
-"""The most elements that a roll on a GPU gathers in one launch: to compute more places takes longer than to copy."""
+FEW = 2**24
+"""The most elements that a roll on a GPU gathers in one launch: to compute more places takes longer than to copy. On an
+H100 4096 x 4096 float32 are rolled along an axis in 50 us so and along two in 59, and by copies in 53 and 78; 8192 x
+8192 along two in 225, and in 197."""
 FEW_JOINED = 2**22
 """The most elements that arrays are joined to in one launch, which reads an element of each array for each of them. On
 an H200 eight arrays of 2**19 elements are joined in 21 us so, and in 49 us by a copy of each."""
