@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.oracles.factors import CHECKS, DTYPES, Draw, check_errors, check_functions
+from support.oracles.factors import CHECKS, DTYPES, Draw, check_errors, check_functions, check_svd, svd_kinds
 
 import tilearray as ta
 
@@ -76,6 +76,55 @@ def test_stacks():
         with pytest.raises(ta.linalg.LinAlgError, match="invertible"):
             ta.linalg.inv(singular[9])
         assert ta.linalg.det(singular).tolist() == [1] * 9 + [0]
+
+
+SIZES = [1, 2, 3, 4, 7, 16, 31, 32, 33]
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("m", SIZES)
+def test_singular_values(name, m):
+    """By all methods: of stacks and of single matrices, in several layouts."""
+    for n in SIZES:
+        kinds = svd_kinds(np.random.default_rng([m, n]), (m, n), name)
+        x: Any = ta.asarray(kinds, device="cuda")
+        check_svd(x)
+        check_svd(x.mT)
+        check_svd(ta.reshape(x, (2, 5, m, n))[::-1, ::2, ::-1])
+        if m in (1, 3, 32, 33):
+            for i in range(10):
+                check_svd(x[i])
+                check_svd(x[i : i + 1, :, ::-1])
+
+
+@pytest.mark.parametrize("name", ["float32", "complex128"])
+@pytest.mark.parametrize("shape", [(64, 64), (100, 3), (3, 100), (40, 200), (511, 512), (600, 20), (520, 520)])
+def test_singular_values_of_larger_matrices(name, shape):
+    check_svd(ta.asarray(svd_kinds(np.random.default_rng(5), shape, name), device="cuda"))
+
+
+def test_singular_values_of_very_many_matrices():
+    rng = np.random.default_rng(6)
+    for shape in ((300000, 2, 2), (70000, 3, 1), (20000, 32, 32)):
+        check_svd(ta.asarray(rng.normal(size=shape).astype("float32"), device="cuda"))
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 2), (4, 0, 3), (4, 3, 0), (0, 0), (2, 0, 0)])
+def test_singular_values_of_nothing(shape):
+    for full in (True, False):
+        found = ta.linalg.svd(ta.zeros(shape, device="cuda"), full_matrices=full)
+        wanted = np.linalg.svd(np.zeros(shape), full_matrices=full)
+        assert [each.shape for each in found] == [each.shape for each in wanted]
+
+
+def test_nonfinite_matrices_of_a_stack():
+    for shape in ((50, 4, 4), (50, 40, 40), (1, 4, 4), (4, 600, 600)):
+        for bad in (np.inf, np.nan):
+            values = np.ones(shape)
+            values[-1, 1, 2] = bad
+            for call in (ta.linalg.svd, ta.linalg.svdvals, ta.linalg.pinv):
+                with pytest.raises(ta.linalg.LinAlgError, match="does not converge"):
+                    call(ta.asarray(values, device="cuda"))
 
 
 @pytest.mark.parametrize("name", ["float32", "float64", "complex64", "complex128", "float16"])

@@ -80,6 +80,42 @@ def _inverses(name: str, at_once: int) -> None:
         np.testing.assert_allclose(ta.to_numpy(found), np.linalg.solve(host, right), rtol=near, atol=near)
 
 
+@pytest.mark.parametrize("name", ["float16", "float32", "float64", "complex64", "complex128"])
+def test_singular_values(process, name):
+    process.pool.submit(_singular_values, name).result()
+
+
+def _singular_values(name: str) -> None:
+    """Three launches, for norms, multiples and values; U times S is exact where the library is, of all scales."""
+    pytest.importorskip("scipy", reason="SciPy is not installed")
+    from support.fake_cusolver import FakeFactors
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+    device.backend.factors = FakeFactors(device.backend)
+    rng = np.random.default_rng(3)
+    limits = np.finfo(name)
+    scales = np.array([1, limits.tiny, limits.max / 64, 0, -(2.0**-9)])
+    for shape in ((3, 3), (5, 3), (3, 5), (5, 2, 2), (5, 1, 4)):
+        values = rng.normal(size=shape) + (1j * rng.normal(size=shape) if name[0] == "c" else 0)
+        for scale in scales if len(shape) == 2 else [scales[:, None, None]]:
+            host = (values * scale).astype(name)
+            x = ta.asarray(host, device=device)
+            exact = host.astype("complex128" if name[0] == "c" else "float64")
+            for given, right in ((x, exact), (x.mT, exact.swapaxes(-1, -2)), (x[..., ::-1], exact[..., ::-1])):
+                launches = device.backend.launches
+                found = ta.linalg.svdvals(given)
+                assert device.backend.launches - launches <= 3 + (name == "float16")
+                wanted = np.linalg.svd(right, compute_uv=False)
+                near = 1e2 * limits.eps * (wanted[..., :1] + limits.tiny)
+                assert (np.abs(ta.to_numpy(found) - wanted) <= near).all()
+                u, s, vh = ta.linalg.svd(given, full_matrices=False)
+                product = (ta.to_numpy(u).astype(exact.dtype) * ta.to_numpy(s)[..., None, :]) @ ta.to_numpy(vh)
+                assert (np.abs(product - right) <= near[..., None]).all()
+
+
 @pytest.mark.parametrize("name", ["float32", "float64", "complex64", "complex128"])
 def test_determinants(process, name):
     process.pool.submit(_determinants, name).result()

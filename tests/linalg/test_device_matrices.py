@@ -6,7 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
-from support.oracles.factors import CHECKS, DTYPES, check_errors, check_functions
+from support.oracles.factors import CHECKS, DTYPES, check_errors, check_functions, check_svd, svd_kinds
 
 import tilearray as ta
 from tilearray.errors import DeviceError, ShapeError
@@ -33,16 +33,22 @@ def gpu(elsewhere, monkeypatch):
 
 
 @pytest.mark.parametrize("name", DTYPES)
-@pytest.mark.parametrize(("small", "at_once"), [(10, 2), (256, 2), (256, 32)])
-def test_all_functions(gpu, monkeypatch, name, small, at_once):
+@pytest.mark.parametrize(
+    ("small", "at_once", "inverted", "alone"),
+    [(10, 2, 256, 16), (256, 2, 256, 512), (256, 32, 256, 512), (256, 2, 8, 0)],
+)
+def test_all_functions(gpu, monkeypatch, name, small, at_once, inverted, alone):
     """Stacks of larger matrices are loops."""
     monkeypatch.setattr(cusolver, "SMALL", small)
     monkeypatch.setattr(cusolver, "AT_ONCE", at_once)
+    monkeypatch.setattr(cusolver, "INVERTED", inverted)
+    monkeypatch.setattr(cusolver, "JACOBI_ALONE", alone)
     check_functions(gpu, name, 1, 6)
     calls = set(gpu.backend.factors.library.calls)
-    assert {"xpotrf", "xgetrf", "xgetrs", "xgeqrf", "xsyevd", "xgesvd", "xgeev"} < calls
+    assert {"xpotrf", "xgetrf", "xgetrs", "xgeqrf", "xsyevd", "gesvdj_batched", "xgeev"} < calls
     assert {"getrf_batched", "matinv_batched"} < calls
-    assert "getri_batched" in calls or (small, at_once) != (256, 2)  # few draws have the sizes between
+    assert "getri_batched" in calls or (small, at_once, inverted) != (256, 2, 256)  # few draws have the sizes between
+    assert alone == 16 or {"xgesvd", "gesvdj"} & calls == {"gesvdj" if alone else "xgesvd"}
     assert len(CHECKS) == 10
 
 
@@ -90,6 +96,60 @@ def test_stacks_of_small_matrices_are_one_call(gpu, monkeypatch, nothing_from_ho
     np.testing.assert_allclose(ta.to_numpy(ta.linalg.cholesky(whole)), np.linalg.cholesky(exact))
     np.testing.assert_allclose(ta.to_numpy(ta.linalg.eigvalsh(whole)), np.linalg.eigvalsh(exact))
     assert calls == ["potrf_batched", "xsyev_batched"]
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(1, 1), (5, 1), (1, 5), (6, 6), (6, 4), (4, 6), (32, 32), (33, 2), (2, 33)])
+@pytest.mark.parametrize("stack", [(), (1,), (2, 5)])
+def test_singular_values(gpu, monkeypatch, name, shape, stack):
+    """The library gets matrices of moderate size, whatever their scale, and no zeros."""
+    monkeypatch.setattr(cusolver, "JACOBI_ELEMENTS", 3 * max(shape) ** 2)  # the stack is four calls
+    several = stack == (2, 5)
+    kinds = svd_kinds(np.random.default_rng(8), shape, name)
+    for given in [np.reshape(kinds, (2, 5, *shape))] if several else [np.reshape(x, (*stack, *shape)) for x in kinds]:
+        x = ta.asarray(given, device=gpu)
+        check_svd(x)
+        check_svd(x[..., ::-1, :].mT)
+    calls = gpu.backend.factors.library.calls
+    if not several or max(shape) > 32:
+        assert set(calls) == {"gesvdj"}
+    else:
+        assert calls == ["gesvdj_batched"] * 4 * 2 * 3
+
+
+def test_singular_values_are_one_launch_and_one_wait(gpu):
+    x = ta.asarray(np.random.default_rng(6).normal(size=(100, 6, 4)), device=gpu)
+    for call in (ta.linalg.svdvals, ta.linalg.pinv, ta.linalg.matrix_rank, ta.linalg.cond, ta.linalg.svd):
+        gpu.backend.factors.library.calls.clear()
+        call(x)
+        assert gpu.backend.factors.library.calls == ["gesvdj_batched"]
+
+
+@pytest.mark.parametrize("stack", [(), (3,)])
+def test_rotations_that_do_not_converge_give_way_to_qr_steps(gpu, stack):
+    gpu.backend.factors.library.unconverged = 5
+    rng = np.random.default_rng(6)
+    for shape in ((6, 4), (4, 6)):
+        gpu.backend.factors.library.calls.clear()
+        check_svd(ta.asarray(rng.normal(size=(*stack, *shape)), device=gpu))
+        assert set(gpu.backend.factors.library.calls) == {"gesvdj_batched" if stack else "gesvdj", "xgesvd"}
+
+
+def test_norms_beyond_float64(gpu):
+    """The largest singular value is infinite then."""
+    x = ta.asarray(np.full((2, 3, 3), 1e308), device=gpu)
+    u, s, _ = ta.linalg.svd(x)
+    assert s[:, 0].tolist() == [np.inf] * 2
+    np.testing.assert_allclose(np.abs(ta.to_numpy(u)[..., 0]), 3**-0.5)
+    for bad in (np.inf, np.nan):
+        x[1, 0, 0] = bad
+        with pytest.raises(ta.linalg.LinAlgError, match="does not converge"):
+            ta.linalg.svd(x)
+
+
+def test_each_handle_has_options_of_rotations(gpu):
+    factors = gpu.backend.factors
+    assert [factors._rotation(handle) for handle in (3, 4, 3)] == [500, 501, 500]
 
 
 @pytest.mark.parametrize("stack", [(), (3, 2)])

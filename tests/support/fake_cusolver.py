@@ -11,6 +11,7 @@ from scipy.linalg import lapack  # a test dependency, as SciPy's BLAS on the hos
 from support.fake_cublas import _DTYPES, _view
 from tilearray_cuda.libraries import cusolver
 
+_CODES = {"s": 0, "d": 1, "c": 4, "z": 5}
 _REAL = {0: 0, 1: 1, 4: 0, 5: 1}
 _WORK = 96
 """The bytes of workspace that every function asks for."""
@@ -36,10 +37,24 @@ class FakeSolver:
     ----------
     calls : list of str
         The functions that were called, without those for sizes.
+    options : list of int
+        What `create_gesvdj_info` has made.
+    unconverged : int
+        What Jacobi methods say of each matrix.
     """
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+        self.options: list[int] = []
+        self.unconverged = 0
+
+    def create_gesvdj_info(self) -> int:
+        self.options.append(500 + len(self.options))
+        return self.options[-1]
+
+    def xgesvdj_set_sort_eig(self, options: int, sorts: int) -> None:
+        assert options in self.options
+        assert sorts == 1
 
     def create_params(self) -> int:
         return 77
@@ -47,11 +62,19 @@ class FakeSolver:
     def __getattr__(self, name: str) -> Any:
         base = name.removesuffix("_buffer_size")
         if base.endswith("_batched"):
-            code = {"s": 0, "d": 1, "c": 4, "z": 5}.get(base[0], -1)
+            code = _CODES.get(base[0], -1)
             if base == "xsyev_batched":
                 return (lambda *given: (_WORK, _WORK)) if base != name else self._syev_batched
+            if base[1:] == "gesvdj_batched":
+                if base != name:
+                    return lambda handle, *given: self._length_of_rotations(*given)
+                return lambda handle, *given: self._gesvdj_batched(code, *given)
             one = getattr(self, f"_{base[1:]}")
             return lambda handle, *given: one(code, *given)
+        if base[1:] == "gesvdj":
+            if base != name:
+                return lambda handle, jobz, econ, *given: self._length_of_rotations(jobz, *given)
+            return lambda handle, *given: self._gesvdj(_CODES[base[0]], *given)
         if base[1:] in ("orgqr", "ungqr"):
             return self._length if base != name else lambda *given: self._orgqr(base, *given)
         function = getattr(self, f"_{base}", None) if not name.startswith("_") else None
@@ -166,7 +189,7 @@ class FakeSolver:
         assert m >= n >= k
         assert length == n
         self.calls.append(name)
-        code = {"s": 0, "d": 1, "c": 4, "z": 5}[name[0]]
+        code = _CODES[name[0]]
         x = _matrix(a, code, m, n, lda)
         found, _, said = getattr(lapack, name)(x, _view(tau, _DTYPES[code], (k,), (1,)))
         x[...] = found
@@ -194,6 +217,42 @@ class FakeSolver:
             _matrix(u, code, m, left.shape[1], ldu)[...] = left
             _matrix(vt, code, n, n, ldvt)[...] = right
         return 0
+
+    def _length_of_rotations(self, jobz, m, n, a, lda, s, u, ldu, v, ldv, options, count=1):
+        assert options in self.options
+        return m * count
+
+    def _gesvdj_batched(self, code, jobz, m, n, a, lda, s, u, ldu, v, ldv, work, length, info, options, count):
+        assert max(m, n) <= 32
+        assert length >= m * count
+        self.calls.append("gesvdj_batched")
+        size, real = np.dtype(_DTYPES[code]).itemsize, np.dtype(_DTYPES[_REAL[code]]).itemsize
+        for i in range(count):
+            left, right = u + i * m * m * size, v + i * n * n * size
+            said = self._rotated(
+                code, jobz, 0, m, n, a + i * lda * n * size, lda, s + i * n * real, left, ldu, right, ldv
+            )
+            _say(info + 4 * i, said)
+
+    def _gesvdj(self, code, jobz, econ, m, n, a, lda, s, u, ldu, v, ldv, work, length, info, options):
+        assert options in self.options
+        assert length >= m
+        self.calls.append("gesvdj")
+        _say(info, self._rotated(code, jobz, econ, m, n, a, lda, s, u, ldu, v, ldv))
+
+    def _rotated(self, code, jobz, econ, m, n, a, lda, s, u, ldu, v, ldv):
+        """V and not its adjoint. Like the library, it takes no extreme numbers and no zeros for granted."""
+        assert m >= n, "wide matrices are transposed"
+        assert 0 not in (u, v), "the library writes to both also for values alone"
+        x = _matrix(a, code, m, n, lda)
+        size = np.linalg.norm(x.astype("complex128"))
+        assert 2.0**-53 < size < 2.0001 or (x == 1).all()
+        left, values, right = np.linalg.svd(x, full_matrices=not econ)
+        x[...] = 7
+        _view(s, _DTYPES[_REAL[code]], (n,), (1,))[...] = values
+        _matrix(u, code, m, left.shape[1], ldu)[...] = left if jobz else 7
+        _matrix(v, code, n, n, ldv)[...] = np.conj(right.T) if jobz else 7
+        return self.unconverged
 
     def _xgeev(self, left, right, n, code, a, lda, code_w, w, code_l, vl, ldl, code_r, vr, ldr, compute):
         assert code == code_l == code_r == compute

@@ -356,6 +356,17 @@ class Factors(Protocol):
         """Whether `matinv` takes matrices of n rows."""
         ...
 
+    def inverts_stacks(self, n: int, count: int, /) -> bool:
+        """Whether `getri` takes stacks of matrices of n rows."""
+        ...
+
+    def svd_function(self, m: int, n: int, count: int, /) -> str:
+        """The name of the function for singular values of matrices with m >= n.
+
+        It is "gesvd", "gesvdj" or "gesvdj_batched". All three take the same arguments.
+        """
+        ...
+
     def fetch(self, stream: Stream, info: int, count: int, /) -> Callable[[], np.ndarray]:
         """Begin to copy the int32 of matrices to the host; the result waits for the copy, not for later work.
 
@@ -402,21 +413,24 @@ class Factors(Protocol):
         ...
 
     def gesvd(
-        self,
-        stream: Stream,
-        dtype: str,
-        full: bool,
-        m: int,
-        n: int,
-        count: int,
-        a: int,
-        s: int,
-        u: int,
-        vt: int,
-        info: int,
-        /,
-    ) -> None:
-        """Write descending singular values of matrices with m >= n; and both factors, unless `u` and `vt` are 0."""
+        self, stream: Stream, dtype: str, vectors: bool, full: bool, m: int, n: int, count: int, a: int, s: int, u: int,
+        vt: int, info: int, /,
+    ) -> None:  # fmt: skip
+        """Write descending singular values of matrices with m >= n; and both factors if asked."""
+        ...
+
+    def gesvdj(
+        self, stream: Stream, dtype: str, vectors: bool, full: bool, m: int, n: int, count: int, a: int, s: int, u: int,
+        v: int, info: int, /,
+    ) -> None:  # fmt: skip
+        """Do the same, but write V, not its adjoint. Memory for both factors is given always."""
+        ...
+
+    def gesvdj_batched(
+        self, stream: Stream, dtype: str, vectors: bool, full: bool, m: int, n: int, count: int, a: int, s: int, u: int,
+        v: int, info: int, /,
+    ) -> None:  # fmt: skip
+        """Do the same as `gesvdj`, with a square U always."""
         ...
 
     def geev(self, stream: Stream, dtype: str, n: int, count: int, a: int, w: int, vectors: int, info: int, /) -> None:

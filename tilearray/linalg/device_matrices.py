@@ -6,8 +6,8 @@ ones, so an inverse needs neither: it lies as its operand does. Narrow floats ar
 is rounded once.
 
 A call waits once for the device if the factors may not exist. Inverses and solutions wait for the factors alone, with
-the rest already launched. Singular values and eigenvalues wait once more, because the library gives no error for inf
-and NaN. The addresses of the matrices of a stack are computed on the device.
+the rest already launched. Eigenvalues wait once more, because the library gives no error for inf and NaN; for singular
+values the norms of the matrices say so. The addresses of the matrices of a stack are computed on the device.
 
 A function raises ``numpy.linalg.LinAlgError`` in NumPy's words, as the host does; `operands.computed` translates them.
 """
@@ -32,16 +32,19 @@ from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.manipulation import broadcast_to, diagonal, expand_dims, new_like, reshape, squeeze
+from tilearray.functions.reduce import reduce
 from tilearray.functions.reductions import all, any, count_nonzero, max, min, prod, sum
 from tilearray.functions.searching import where
-from tilearray.ops.arithmetic import abs, add, choose, multiply, negative, subtract
+from tilearray.ops.arithmetic import abs, add, choose, divide, maximum, minimum, multiply, negative, subtract
 from tilearray.ops.elementary import log
 from tilearray.ops.execute import store
-from tilearray.ops.number_parts import conj, isfinite, isnan, sign
+from tilearray.ops.number_parts import conj, frexp_mantissa, isfinite, isnan, sign
 from tilearray.ops.promotion_methods import COMPLEX_OF, REAL_PART, opmath
 from tilearray.ops.reduction import call_row
 
 _INT32: Final = dtypes.int32
+_SMALLEST: Final = float(np.finfo(np.float64).tiny)
+_LARGEST: Final = float(np.finfo(np.float64).max)
 
 _SINGULAR = "Singular matrix"
 _NOT_POSITIVE = "Matrix is not positive definite"
@@ -296,7 +299,7 @@ class DeviceMatrices:
         _kept, (first, second) = self._places(a, found)
         info, pivots = self._factored(a, first)
         said = told(info)
-        if self._factors.is_one_call(n, count):
+        if self._factors.inverts_stacks(n, count):
             self._run("getri", a, n, count, first, pivots._address, second)
         else:
             run_fixed(_identity(wide), [n**2, n + 1], found)
@@ -343,25 +346,49 @@ class DeviceMatrices:
     def _svd(self, x: Any, full_matrices: bool | None, wide: np.dtype) -> tuple[Any, Any, Any]:
         """Return the singular value decomposition; only values if `full_matrices` is None.
 
-        The library takes no wide matrices, so the adjoint of one is decomposed: ``x^H = V S U^H``.
+        The library takes no wide matrices, so a wide one is transposed: ``x^T = U S V^H``, and ``x = conj(V) S U^T``.
+        If rotations do not converge, QR steps do.
         """
         *stack, m, n = x.shape
         most, least = (m, n) if m > n else (n, m)
-        _check_finite(x, _NO_SVD)
-        s = new_like(x, (*stack, least), _real(wide))
-        width = most if full_matrices else least
-        u, vt = new_like(x, (*stack, width, most), wide), new_like(x, (*stack, least, least), wide)
         if not x.size:
-            u[...] = eye(width, most, dtype=wide, device=x.device)
-        else:
-            a = _columns(x if m >= n else _adjoint(x), wide)
-            addresses = (0, 0) if full_matrices is None else (u._address, vt._address)
-            sizes = bool(full_matrices), most, least, _count(stack)
-            info = self._run("gesvd", a, *sizes, a._address, s._address, *addresses)
+            factors = _svd_of_nothing(x, (*stack, most, least), bool(full_matrices), wide)
+            return factors if m >= n else (factors[2].mT, factors[1], factors[0].mT)
+        sizes = reduce("norm", x, (x.ndim - 2, x.ndim - 1), dtypes.float64, True)
+        columns = x.mT if m >= n else x
+        function = self._factors.svd_function(most, least, _count(stack))
+        factors, info = self._tall_svd(function, columns, sizes, full_matrices, wide)
+        is_done = not to_numpy(info).any()
+        if not np.isfinite(to_numpy(sizes)).all():
+            _check_finite(x, _NO_SVD)
+            sizes, is_done = minimum(sizes, _LARGEST), False
+        if not is_done:
+            factors, info = self._tall_svd("gesvd", columns, sizes, full_matrices, wide)
             _check(to_numpy(info), _NO_SVD)
-        if m >= n:
-            return u.mT, s, vt.mT
-        return _conjugate(vt), s, _conjugate(u)
+        u, s, vh = factors
+        return factors if m >= n else (vh.mT, s, u.mT)
+
+    def _tall_svd(
+        self, function: str, columns: Any, sizes: Any, full_matrices: bool | None, wide: np.dtype
+    ) -> tuple[tuple[Any, Any, Any], Any]:
+        """Return U, S and V^H of matrices with m >= n, of which the columns are given, and what the library says.
+
+        The library gets multiples of the matrices whose `sizes`, Euclidean norms, are in [1, 2).
+        """
+        *stack, n, m = columns.shape
+        is_square = bool(full_matrices) or function == "gesvdj_batched"
+        a, s = new_like(columns, columns.shape, wide), new_like(columns, (*stack, n), _real(wide))
+        u = new_like(columns, (*stack, m if is_square else n, m), wide)
+        v = new_like(columns, (*stack, n, n), wide)
+        run_fixed(_scaled(columns.dtype, wide), [columns, broadcast_to(sizes, columns.shape)], a)
+        how = full_matrices is not None, bool(full_matrices), m, n, _count(stack)
+        info = self._run(function, a, *how, a._address, s._address, u._address, v._address)
+        found = new_like(s, s.shape)
+        run_fixed(_restored(s.dtype), [s, broadcast_to(squeeze(sizes, axis=-1), s.shape)], found)
+        if full_matrices is None:
+            return (u, found, v), info
+        left = u.mT if full_matrices or not is_square else u[..., :n, :].mT
+        return (left, found, v.mT if function == "gesvd" else _conjugate(v)), info
 
     def _eig(self, x: Any, dtype: np.dtype, vectors: bool) -> tuple[Any, Any]:
         _check_finite(x, _NOT_FINITE)
@@ -410,6 +437,49 @@ def _addresses() -> FixedOperation:
 
 
 @cache
+def _scaled(given: np.dtype, dtype: np.dtype) -> FixedOperation:
+    """Return the operation that divides matrices by the powers of 2 that are next to their norms.
+
+    Matrices of zeros, and those with inf or NaN, become matrices of ones, as not every iteration takes them. The
+    operands are the matrices and their norms.
+    """
+    builder = ExpressionBuilder()
+    element, size = builder.array(given), builder.array(dtypes.float64)
+    middle = dtypes.complex128 if dtypes.info(dtype).kind == "complex" else dtypes.float64
+    is_usual, power = _power(builder, size)
+    factor = call_row(builder, divide, builder.constant(1.0, dtypes.float64), power)
+    factor = builder.cast(factor, dtypes.float64, middle)
+    found = call_row(builder, multiply, builder.cast(element, given, middle), factor, dtype=middle)
+    one = builder.cast(builder.constant(True, dtypes.bool_), dtypes.bool_, middle)
+    found = call_row(builder, choose, is_usual, found, one, dtype=middle)
+    return FixedOperation("svd", builder.build([builder.cast(found, middle, dtype)], [dtype]))
+
+
+@cache
+def _restored(dtype: np.dtype) -> FixedOperation:
+    """Return the operation that multiplies singular values by what `_scaled` divides by; those of zeros are 0."""
+    builder = ExpressionBuilder()
+    value, size = builder.array(dtype), builder.array(dtypes.float64)
+    is_usual, power = _power(builder, size)
+    factor = call_row(builder, choose, is_usual, power, size)
+    found = call_row(builder, multiply, builder.cast(value, dtype, dtypes.float64), factor)
+    return FixedOperation("svd", builder.build([builder.cast(found, dtypes.float64, dtype)], [dtype]))
+
+
+def _power(builder: ExpressionBuilder, size: int) -> tuple[int, int]:
+    """Add whether a norm is finite and not 0, and the largest normal power of 2 that is not above it."""
+    double = dtypes.float64
+    is_finite = builder.call("isfinite", (size,), dtypes.bool_, isfinite.triton["float"])
+    is_positive = builder.call("greater", (size, builder.constant(0.0, double)), dtypes.bool_, "{x} > {y}")
+    is_usual = builder.call("logical_and", (is_finite, is_positive), dtypes.bool_, "{x} & {y}")
+    one = builder.constant(1.0, double)
+    size = call_row(builder, choose, is_usual, size, one)
+    half = call_row(builder, frexp_mantissa, size)
+    power = call_row(builder, divide, size, call_row(builder, add, half, half))
+    return is_usual, call_row(builder, maximum, power, builder.constant(_SMALLEST, double))
+
+
+@cache
 def _exchanged(dtype: np.dtype, pivot: np.dtype) -> FixedOperation:
     """Return the operation that negates elements whose pivot is another row than theirs."""
     builder = ExpressionBuilder()
@@ -454,6 +524,15 @@ def _addressed(a: Any, b: Any = None) -> tuple[Any, list[int]]:
 def _step(x: Any) -> int:
     """Return the bytes of a matrix."""
     return x.shape[-2] * x.shape[-1] * x.itemsize
+
+
+def _svd_of_nothing(x: Any, shape: tuple[int, ...], full: bool, dtype: np.dtype) -> tuple[Any, Any, Any]:
+    """Return U, S and V^H of matrices without elements."""
+    *stack, m, n = shape
+    width = m if full else n
+    u = new_like(x, (*stack, m, width), dtype)
+    u[...] = eye(m, width, dtype=dtype, device=x.device)
+    return u, new_like(x, (*stack, n), _real(dtype)), new_like(x, (*stack, n, n), dtype)
 
 
 def _count(stack: Sequence[int]) -> int:

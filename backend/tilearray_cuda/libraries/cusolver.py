@@ -1,10 +1,10 @@
 """Factors of matrices through cuSOLVER: Cholesky, LU, QR, eigenvalues and singular values.
 
 Matrices lie in column-major order, one after the other without gaps, and are overwritten. Stacks of small matrices are
-one call for Cholesky and LU factors, which cuBLAS computes then, and for eigenvalues; the caller gives the addresses of
-all matrices in device memory. All else is a loop over the matrices with one workspace of our pool. Each matrix has an
-int32 that says whether it has the factors; the caller fetches it. Calls run on a stream and do not wait for it, except
-where the library does.
+one call for Cholesky and LU factors, which cuBLAS computes then, for eigenvalues and for singular values; for the
+former the caller gives the addresses of all matrices in device memory. All else is a loop over the matrices with one
+workspace of our pool. Each matrix has an int32 that says whether it has the factors; the caller fetches it. Calls run
+on a stream and do not wait for it, except where the library does.
 """
 
 from __future__ import annotations
@@ -30,6 +30,14 @@ _INFO = 4
 """The bytes of the int32 of a matrix."""
 SMALL = 256
 """The largest matrices of which a stack is one call."""
+INVERTED = 256
+"""The largest matrices of which a stack is inverted by `getri`; larger ones are solutions of equations."""
+JACOBI_STACKS = 32
+"""The most rows and columns of the matrices of which a stack is one call for singular values: the library's limit."""
+JACOBI_ALONE = 512
+"""The most rows and columns of other matrices whose singular values are computed by rotations, not by QR steps."""
+JACOBI_ELEMENTS = 2**24
+"""The most elements of matrices that are one call for singular values; the workspace has a size of 32 bits."""
 AT_ONCE = 16
 """The largest matrices that cuBLAS inverts without factors of ours. On an H200 512 matrices of 16 rows took 81 us so,
 and 85 us by factors; of 32 rows 126 and 95 us."""
@@ -48,6 +56,7 @@ class Factors:
 
     def __init__(self, device: Any) -> None:
         self._device = device
+        self._rotations: dict[int, int] = {}
 
     @functools.cached_property
     def _loaded(self) -> _Loaded:
@@ -68,6 +77,16 @@ class Factors:
     def inverts_at_once(self, n: int) -> bool:
         """Whether `matinv` takes matrices of n rows."""
         return n <= AT_ONCE
+
+    def inverts_stacks(self, n: int, count: int) -> bool:
+        """Whether `getri` inverts a stack."""
+        return self.is_one_call(n, count) and n <= INVERTED
+
+    def svd_function(self, m: int, n: int, count: int) -> str:
+        """The name of the function that takes matrices of m rows and n columns, m >= n."""
+        if count > 1 and m <= JACOBI_STACKS:
+            return "gesvdj_batched"
+        return "gesvdj" if m <= JACOBI_ALONE else "gesvd"
 
     def fetch(self, stream: int, info: int, count: int) -> Callable[[], np.ndarray]:
         """Begin to copy the int32 of matrices to the host; the result waits for the copy, not for later work."""
@@ -189,33 +208,54 @@ class Factors:
         self._general("xsyevd", stream, count, arguments, info)
 
     def gesvd(
-        self,
-        stream: int,
-        dtype: str,
-        full: bool,
-        m: int,
-        n: int,
-        count: int,
-        a: int,
-        s: int,
-        u: int,
-        vt: int,
-        info: int,
-    ) -> None:
-        """Write descending singular values, and singular vectors if `u` is not 0, of matrices with m >= n."""
+        self, stream: int, dtype: str, vectors: bool, full: bool, m: int, n: int, count: int, a: int, s: int, u: int,
+        vt: int, info: int,
+    ) -> None:  # fmt: skip
+        """Write descending singular values, and singular vectors U and V^H if asked, of matrices with m >= n."""
         real = _REAL.get(dtype, dtype)
         code, values = NUMBERS[dtype].code, NUMBERS[real].code
-        size, job = _ITEMSIZE[dtype], (_ALL if full else _SHORT) if u else _NOTHING
+        size, job = _ITEMSIZE[dtype], (_ALL if full else _SHORT) if vectors else _NOTHING
         width = m if full else n
 
         def arguments(i: int) -> tuple[int, ...]:
-            vectors = (u + i * m * width * size, vt + i * n * n * size) if u else (0, 0)
+            left, right = (u + i * m * width * size, vt + i * n * n * size) if vectors else (0, 0)
             return (
-                job, job, m, n, code, a + i * m * n * size, m, values, s + i * n * _ITEMSIZE[real], code, vectors[0], m,
-                code, vectors[1], n, code,
+                job, job, m, n, code, a + i * m * n * size, m, values, s + i * n * _ITEMSIZE[real], code, left, m,
+                code, right, n, code,
             )  # fmt: skip
 
         self._general("xgesvd", stream, count, arguments, info)
+
+    def gesvdj(
+        self, stream: int, dtype: str, vectors: bool, full: bool, m: int, n: int, count: int, a: int, s: int, u: int,
+        v: int, info: int,
+    ) -> None:  # fmt: skip
+        """Do what `gesvd` does, by rotations. It writes V, and needs the memory of vectors also for values alone."""
+        size, size_of_values = _ITEMSIZE[dtype], _ITEMSIZE[_REAL.get(dtype, dtype)]
+        fixed, width = (int(vectors), int(not full), m, n), m if full else n
+
+        def arguments(i: int) -> tuple[int, ...]:
+            left, right = u + i * m * width * size, v + i * n * n * size
+            return (*fixed, a + i * m * n * size, m, s + i * n * size_of_values, left, m, right, n)
+
+        places = [(arguments(i), info + i * _INFO, ()) for i in range(count)]
+        self._rotated(f"{_LETTERS[dtype]}gesvdj", stream, size, places)
+
+    def gesvdj_batched(
+        self, stream: int, dtype: str, vectors: bool, full: bool, m: int, n: int, count: int, a: int, s: int, u: int,
+        v: int, info: int,
+    ) -> None:  # fmt: skip
+        """Do what `gesvdj` does for a stack of small matrices in one call. U is square, whatever `full` is."""
+        del full
+        size, size_of_values = _ITEMSIZE[dtype], _ITEMSIZE[_REAL.get(dtype, dtype)]
+        most = max(1, JACOBI_ELEMENTS // (m * m))
+
+        def arguments(i: int) -> tuple[int, ...]:
+            left, right = u + i * m * m * size, v + i * n * n * size
+            return (int(vectors), m, n, a + i * m * n * size, m, s + i * n * size_of_values, left, m, right, n)
+
+        places = [(arguments(i), info + i * _INFO, (min(most, count - i),)) for i in range(0, count, most)]
+        self._rotated(f"{_LETTERS[dtype]}gesvdj_batched", stream, size, places)
 
     def geev(self, stream: int, dtype: str, n: int, count: int, a: int, w: int, vectors: int, info: int) -> None:
         """Write the complex eigenvalues of matrices, and their right eigenvectors if the address is not 0.
@@ -248,6 +288,39 @@ class Factors:
             )
 
         handles.run(stream, one_call)
+
+    def _rotated(
+        self, name: str, stream: int, size: int, places: list[tuple[tuple[int, ...], int, tuple[int, ...]]]
+    ) -> None:
+        """Call a Jacobi method for some places: its arguments, where it writes info, and the number of matrices.
+
+        The first place needs the largest workspace, in elements of `size` bytes.
+        """
+        library, handles, _ = self._loaded
+        function, size_of = getattr(library, name), getattr(library, f"{name}_buffer_size")
+
+        def calls(handle: int) -> None:
+            options = self._rotation(handle)
+            arguments, _, number = places[0]
+            length = size_of(handle, *arguments, options, *number)
+            memory = self._device.allocate(length * size, stream)
+            for arguments, info, number in places:
+                function(handle, *arguments, memory.pointer, length, info, options, *number)
+
+        handles.run(stream, calls)
+
+    def _rotation(self, handle: int) -> int:
+        """The options of the Jacobi methods, which a call writes to: one for each handle.
+
+        Sweeps end at the accuracy of the dtype unless another tolerance is set.
+        """
+        found = self._rotations.get(handle)
+        if found is None:
+            library = self._loaded.library
+            found = library.create_gesvdj_info()
+            library.xgesvdj_set_sort_eig(found, 1)
+            self._rotations[handle] = found
+        return found
 
     def _general(
         self,

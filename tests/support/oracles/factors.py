@@ -134,6 +134,53 @@ def svd(draw: Draw) -> None:
         assert np.abs(each - np.eye(each.shape[-1])).max(initial=0) <= eps
 
 
+def svd_kinds(rng: np.random.Generator, shape: tuple[int, int], name: str) -> np.ndarray:
+    """Ten matrices: normal, of extreme sizes, of rank 0 and 1, with equal, exact and very different singular values."""
+    limits, (m, n) = np.finfo(name), shape
+    values = rng.normal(size=(10, m, n))
+    values = values + 1j * rng.normal(size=values.shape) if "complex" in name else values
+    k = min(shape)
+    u, _, vh = np.linalg.svd(values[0], full_matrices=False)
+    exponents = np.arange(k) * min(30, -int(limits.minexp)) / k
+    special = [
+        values[0],
+        values[1] * limits.tiny,
+        values[2] * limits.tiny * 4 * limits.eps,  # denormal
+        values[3] * (float(limits.max) / 2000),
+        0 * values[4],
+        values[5, :, :1] @ values[5, :1],
+        7 * u @ vh,
+        np.eye(m, n) * (1 + np.arange(n)),
+        (u * 0.5**exponents) @ vh,
+        np.where(np.arange(n) % 2, values[9], 0),
+    ]
+    return np.stack(special).astype(name)
+
+
+def check_svd(x: Any) -> None:
+    """The factors of matrices in a dtype of the library, with all columns and without, and the values alone."""
+    exact = ta.to_numpy(x).astype("complex128")
+    limits = np.finfo(x.dtype)
+    m, n = x.shape[-2:]
+    k, eps = min(m, n), 20 * max(m, n, 5) * limits.eps
+    wanted = np.linalg.svd(exact, compute_uv=False)
+    error = eps * wanted[..., :1] + m * n * limits.smallest_subnormal
+    for full in (True, False):
+        u, s, vh = ta.linalg.svd(x, full_matrices=full)
+        assert (u.dtype, s.dtype.name, vh.dtype) == (x.dtype, kinds(x.dtype.name)[0], x.dtype)
+        left, values, right = ta.to_numpy(u).astype(exact.dtype), wide(s), ta.to_numpy(vh).astype(exact.dtype)
+        assert left.shape == (*x.shape[:-2], m, m if full else k)
+        assert right.shape == (*x.shape[:-2], n if full else k, n)
+        assert (np.abs(values - wanted) <= error).all()
+        assert (np.diff(values) <= 0).all()
+        assert (values >= 0).all()
+        product = (left[..., :k] * values[..., None, :]) @ right[..., :k, :]
+        assert (np.abs(product - exact) <= 2 * error[..., None]).all()
+        for each in (adjoint(left) @ left, right @ adjoint(right)):
+            assert np.abs(each - np.eye(each.shape[-1])).max(initial=0) <= eps
+    assert (np.abs(wide(ta.linalg.svdvals(x)) - wanted) <= error).all()
+
+
 def hermitian(draw: Draw) -> None:
     n, lower = draw.size(), draw.rng.random() < 0.5
     values = draw.normal(*draw.stack(), n, n)
