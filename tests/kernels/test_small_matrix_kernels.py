@@ -98,6 +98,9 @@ def _singular_values(name: str) -> None:
     rng = np.random.default_rng(3)
     limits = np.finfo(name)
     scales = np.array([1, limits.tiny, limits.max / 64, 0, -(2.0**-9)])
+    x = np.array([[2.0, 0.0], [0.0, 0.0], [0.0, 4.0]], name)
+    wanted = np.array([[0.5, 0.0, 0.0], [0.0, 0.0, 0.25]], name)
+    np.testing.assert_array_equal(ta.to_numpy(ta.linalg.pinv(ta.asarray(x, device=device))), wanted)
     for shape in ((3, 3), (5, 3), (3, 5), (5, 2, 2), (5, 1, 4)):
         values = rng.normal(size=shape) + (1j * rng.normal(size=shape) if name[0] == "c" else 0)
         for scale in scales if len(shape) == 2 else [scales[:, None, None]]:

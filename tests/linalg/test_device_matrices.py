@@ -125,6 +125,25 @@ def test_singular_values_are_one_launch_and_one_wait(gpu):
         assert gpu.backend.factors.library.calls == ["gesvdj_batched"]
 
 
+def test_pseudo_inverses_with_limits(gpu):
+    """A share for all matrices, one for each, or more shares than matrices; also negative ones, and of nothing."""
+    values = np.stack([np.diag([4.0, 2.0, 1.0, 0.5])[:, :3], np.diag([9.0, 1.0, 0.0, 0.0])[:, :3]])
+    x = ta.asarray(values, device=gpu)
+    for rtol in (0.4, np.array([0.2, 0.7]), np.array([[0.2, 0.7], [0.4, 0.3], [0.1, 0.9]])):
+        given = rtol if isinstance(rtol, float) else ta.asarray(rtol, device=gpu)
+        found = ta.to_numpy(ta.linalg.pinv(x, rtol=given))
+        s = np.diagonal(values, 0, -2, -1)
+        counts = s > s[..., :1] * np.expand_dims(rtol, -1)
+        inverses = np.divide(1, s, where=counts, out=np.zeros(counts.shape))
+        np.testing.assert_allclose(np.diagonal(found, 0, -2, -1), inverses)
+        assert np.count_nonzero(found) == np.count_nonzero(inverses)
+        assert ta.linalg.matrix_rank(x, rtol=given).tolist() == counts.sum(-1).tolist()
+    for shape in ((0, 3, 2), (2, 0, 3), (2, 3, 0)):
+        nothing = ta.zeros(shape, device=gpu)
+        assert ta.linalg.pinv(nothing, rtol=ta.full(shape[0], 0.1, device=gpu)).shape == (shape[0], shape[2], shape[1])
+        assert ta.linalg.matrix_rank(nothing).tolist() == [0] * shape[0]
+
+
 @pytest.mark.parametrize("stack", [(), (3,)])
 def test_rotations_that_do_not_converge_give_way_to_qr_steps(gpu, stack):
     gpu.backend.factors.library.unconverged = 5
@@ -258,8 +277,10 @@ def test_recordings_end_before_a_library_reads(gpu):
         again = x * 2.0
         again[0, 0] = 6.0
         values = ta.linalg.eigvalsh(again)
+        singular = ta.linalg.svdvals(again * 2.0)
     np.testing.assert_allclose(found.tolist(), 2 * np.linalg.inv([[2.0, 1.0], [1.0, 4.0]]))
     assert values.tolist() == [6, 6]
+    assert singular.tolist() == [12, 12]
 
 
 def test_without_factors_an_error_says_what_to_write(elsewhere):

@@ -160,9 +160,9 @@ class DeviceMatrices:
         matrix = astype(a, wide, copy=False)
         u, s, vh = self._svd(matrix, False, wide)
         share = _default_rtol(a.shape, wide) if rcond is None else rcond
-        counts = s > max(s, axis=-1, keepdims=True, initial=0) * share
-        x = _adjoint(vh) @ (expand_dims(_inverse(s, counts), axis=-1) * (_adjoint(u) @ right))
-        rank = int(count_nonzero(counts).item())
+        limit = s[..., :1] * share
+        x = _adjoint(vh) @ (expand_dims(_inverse(s, limit), axis=-1) * (_adjoint(u) @ right))
+        rank = int(count_nonzero(s > limit).item()) if s.size else 0
         residuals = zeros(0, _real(wide), device=a.device)
         if m > n == rank:
             residuals = sum(abs(right - matrix @ x) ** 2, axis=0)
@@ -174,8 +174,8 @@ class DeviceMatrices:
         wide = opmath(dtype)
         u, s, vh = self._svd(_hermitian(x) if hermitian else x, False, wide)
         share = _shares(rtol, x, wide)
-        inverses = _inverse(s, s > max(s, axis=-1, keepdims=True, initial=0) * share)
-        return _rounded((_adjoint(vh) * expand_dims(inverses, axis=-2)) @ _adjoint(u), dtype)
+        inverses = expand_dims(_inverse(s, s[..., :1] * share), axis=-2)
+        return _rounded((_adjoint(vh) * inverses) @ _adjoint(u), dtype)
 
     def matrix_power(self, x: Any, n: int, dtype: np.dtype) -> Any:
         """Return the n-th powers; the inverses take part for negative n."""
@@ -222,7 +222,7 @@ class DeviceMatrices:
         wide = opmath(dtype)
         values = self._values(x, hermitian, wide)
         if tol is None:
-            limit = max(values, axis=-1, keepdims=True, initial=0) * _shares(rtol, x, wide)
+            limit = values[..., :1] * _shares(rtol, x, wide)
         else:
             limit = asarray(tol[..., None].astype(_real(wide)), device=x.device)
         return count_nonzero(values > limit, axis=-1)
@@ -466,6 +466,19 @@ def _restored(dtype: np.dtype) -> FixedOperation:
     return FixedOperation("svd", builder.build([builder.cast(found, dtypes.float64, dtype)], [dtype]))
 
 
+@cache
+def _inverses(dtype: np.dtype) -> FixedOperation:
+    """Return the operation that writes the inverses of values above a limit, and 0 for the others."""
+    builder = ExpressionBuilder()
+    value, limit = builder.array(dtype), builder.array(dtype)
+    counts = builder.call("greater", (value, limit), dtypes.bool_, "{x} > {y}")
+    one, zero = builder.constant(1.0, dtype), builder.constant(0.0, dtype)
+    inverse = call_row(builder, divide, one, call_row(builder, choose, counts, value, one, dtype=dtype), dtype=dtype)
+    return FixedOperation(
+        "pinv", builder.build([call_row(builder, choose, counts, inverse, zero, dtype=dtype)], [dtype])
+    )
+
+
 def _power(builder: ExpressionBuilder, size: int) -> tuple[int, int]:
     """Add whether a norm is finite and not 0, and the largest normal power of 2 that is not above it."""
     double = dtypes.float64
@@ -598,9 +611,13 @@ def _shares(rtol: np.ndarray | None, x: Any, dtype: np.dtype) -> Any:
     return asarray(rtol[..., None].astype(_real(dtype)), device=x.device)
 
 
-def _inverse(values: Any, chosen: Any) -> Any:
-    """Return the inverses of the chosen singular values, and 0 for the others."""
-    return where(chosen, 1.0 / where(chosen, values, 1.0), 0.0)
+def _inverse(values: Any, limit: Any) -> Any:
+    """Return the inverses of singular values above a limit, and 0 for the others."""
+    shape = np.broadcast_shapes(values.shape, limit.shape)
+    found = new_like(values, shape)
+    if not found.size:
+        return found
+    return run_fixed(_inverses(values.dtype), [broadcast_to(values, shape), broadcast_to(limit, shape)], found)
 
 
 def _spectral(values: Any, ord: Any) -> Any:
