@@ -244,7 +244,7 @@ class Array(NumPyMethods, MissingMethods):
         return complex(conversion.single(self, "complex"))
 
     def __index__(self) -> int:
-        if self.shape or dtypes.info(self.dtype).kind not in ("int", "uint"):
+        if self._signature.layout.shape or self._signature.dtype.kind not in "iu":
             raise OperandError(
                 f"index: expected a 0-d integer array, got {self.dtype.name} of shape {self.shape}; write int(x)"
             )

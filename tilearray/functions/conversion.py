@@ -295,8 +295,6 @@ def single(x: ArrayBase, function: str) -> Any:
         raise DTypeError(
             f"{function}: an element of {dtypes.info(dtype).name} is two numbers; write ta.unpack_float4(x) first"
         )
-    if not backend.on_host:
-        return _python(to_numpy(x).reshape(()))
     element = backend.to_numpy(x._buffer, x._offset, (), (), dtype)
     return element.item() if dtype.kind in "biufc" else _python(element)
 

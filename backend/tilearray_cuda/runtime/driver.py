@@ -196,10 +196,13 @@ class Current:
         self._pushed = False
 
     def __enter__(self) -> None:
-        found = int(call(api.cuCtxGetCurrent))
-        if not found:
+        status, found = api.cuCtxGetCurrent()  # not `call`, which would take as long as the question
+        if status is not SUCCESS:
+            raise failure("cuCtxGetCurrent", status)
+        number = int(found)
+        if not number:
             call(api.cuCtxSetCurrent, self._context)
-        elif found != int(self._context):
+        elif number != int(self._context):
             call(api.cuCtxPushCurrent, self._context)
             self._pushed = True
 
@@ -299,7 +302,7 @@ TORCH = _Torch()
 
 def torch_captures() -> bool:
     """Return whether torch, if it is in use, captures its current stream of this thread into a CUDA graph."""
-    return TORCH.captures()
+    return "torch" in sys.modules and TORCH.captures()
 
 
 def check_capture(stream: int) -> None:

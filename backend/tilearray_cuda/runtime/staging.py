@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -98,23 +98,32 @@ class Staging:
                 self._give_back(chunks)
 
     def download(self, target: np.ndarray, pointer: int, stream: int) -> None:
-        """Copy bytes from the device; wait for the copy."""
+        """Copy more than `SMALL` bytes from the device; wait for the copy."""
         self.check(stream, "to_numpy")
         with Current(self._context):
-            if SMALL < target.nbytes <= DIRECT:
+            if target.nbytes <= DIRECT:
                 call(api.cuStreamSynchronize, STREAMS[stream])
                 call(api.cuMemcpyDtoHAsync, target.ctypes.data, pointer, target.nbytes, STREAMS[stream])
                 call(api.cuStreamSynchronize, STREAMS[stream])
                 return
             chunks = self._take(target.nbytes)
             try:
-                if len(chunks) == 1:
-                    _fetch(pointer, stream, chunks[0], 0, target.nbytes)
-                    _unload(target, chunks[0], 0, target.nbytes)
-                else:
-                    _download(target, pointer, stream, chunks)
+                _download(target, pointer, stream, chunks)
             finally:
                 self._give_back(chunks)
+
+    def few(self, pointer: int, nbytes: int, stream: int) -> np.ndarray:
+        """Return at most `SMALL` bytes from the device; wait for the copy."""
+        self.check(stream, "to_numpy")
+        with Current(self._context):
+            chunk = self._chunk(SMALL, 0)
+            try:
+                chunk.wait()
+                chunk.copy(api.cuMemcpyDtoHAsync, chunk.pointer, pointer, nbytes, stream)
+                chunk.wait()
+                return chunk.array[:nbytes].copy()
+            finally:
+                self._give_back((chunk,))
 
     def fetch(self, pointer: int, nbytes: int, stream: int) -> Callable[[], np.ndarray]:
         """Begin to copy bytes from the device; the result waits for the copy alone, and returns them.
@@ -165,7 +174,7 @@ class Staging:
             chunk.busy = False
         return chunk
 
-    def _give_back(self, taken: list[Chunk]) -> None:
+    def _give_back(self, taken: Sequence[Chunk]) -> None:
         for chunk in taken:
             size = chunk.array.nbytes
             if len(self._chunks[size]) < KEPT[size]:
@@ -281,6 +290,8 @@ def download_array(
     The result keeps the order of the axes in memory. The copy includes small gaps, and a second copy on the host
     removes them.
     """
+    if not shape:
+        return np.ndarray((), dtype, staging.few(pointer, dtype.itemsize, stream))
     size = math.prod(shape)
     if size == 0:
         return np.empty(shape, dtype)
@@ -291,8 +302,12 @@ def download_array(
             f"to_numpy: expected a span of at most {WORTH} times the {size} elements of the view, got {span}; make a "
             f"dense copy on the device first"
         )
-    memory = np.empty(span * dtype.itemsize, np.uint8)
-    staging.download(memory, pointer + low * dtype.itemsize, stream)
+    start, nbytes = pointer + low * dtype.itemsize, span * dtype.itemsize
+    if nbytes <= SMALL:
+        memory = staging.few(start, nbytes, stream)
+    else:
+        memory = np.empty(nbytes, np.uint8)
+        staging.download(memory, start, stream)
     byte_strides = [stride * dtype.itemsize for stride in strides]
     view = np.ndarray(shape, dtype, memory, -low * dtype.itemsize, byte_strides)
     return view if span == size and 0 not in strides else view.copy(order="K")

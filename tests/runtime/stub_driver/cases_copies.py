@@ -98,6 +98,20 @@ def test_sizes_around_the_chunks(device, nbytes):
     assert same(round_trip(device, array), array)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "float16", "int32", "float64", "complex128"])
+def test_one_element(device, stub, dtype):
+    """The result is memory of its own, that may be written."""
+    array = np.arange(10).astype(dtype)
+    buffer, _ = device.from_numpy(array)
+    stub.start_log()
+    found = device.to_numpy(buffer, 3 * array.itemsize, (), (), array.dtype)
+    names = [call.name for call in stub.log() if call.name != "cuEventQuery"]
+    assert names == ["cuMemcpyDtoHAsync", "cuEventRecord", "cuEventSynchronize"]
+    assert same(found, array[3, ...])
+    found[...] = 0
+    assert same(device.to_numpy(buffer, 3 * array.itemsize, (), (), array.dtype), array[3, ...])
+
+
 def test_the_host_array_may_change_at_once(device, stub):
     array = np.arange(100)
     buffer, _ = device.from_numpy(array)
