@@ -14,6 +14,7 @@ from support.changing_semantics import dtypes_after_changes
 import tilearray as ta
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.devices import Device
+from tilearray.engine.watch import WATCH
 from tilearray.functions import device_einsum, device_products, planned_products
 
 pytest.importorskip("tilearray_cuda.runtime.driver", reason="cuda-python is not installed")
@@ -98,6 +99,24 @@ def test_a_product_is_planned_once(gpu, multiplications, name):
     results = [CALLS[name](ta, x, y) for _ in range(4)]
     assert len(multiplications) <= 1
     assert len({id(each._buffer) for each in results}) == 4
+
+
+@pytest.mark.parametrize("name", ["matmul", "dot", "inner"])
+def test_a_product_of_vectors_is_a_sum_over_both_as_they_lie(gpu, multiplications, monkeypatch, name):
+    """Of every length, one plan and no view of an operand; complex vectors are conjugated first."""
+    made: list[Any] = []
+    monkeypatch.setattr(WATCH, "plan", lambda plan, keys: made.append(keys))
+    for size in range(1, 40):
+        host = np.arange(float(size)), 1.0 + np.arange(2.0 * size)[::-2]
+        x, y = (ta.asarray(each, device=gpu) for each in host)
+        for _ in range(2):
+            assert CALLS[name](ta, x, y).item() == np.dot(*host)
+        assert [keys == [x._signature, y._signature] for keys in made] == [True]
+        made.clear()
+    assert multiplications == []
+    pair = ta.asarray([1j, 2], device=gpu)
+    assert CALLS[name](ta, pair, pair).item() == 3
+    assert CALLS[name](ta, pair[:0], pair[:0]).item() == 0
 
 
 @pytest.mark.parametrize("name", ["inner", "vectors", "row", "row by matrix", "column", "whole"])

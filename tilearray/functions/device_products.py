@@ -33,7 +33,7 @@ from tilearray.ops.execute import execute
 from tilearray.ops.moves import assign
 from tilearray.ops.number_parts import conj
 from tilearray.ops.product import MULTIPLIED, Product, product_of
-from tilearray.ops.reduction import reduction_of
+from tilearray.ops.reduction import Reduction, reduction_of
 
 Ints = tuple[int, ...]
 
@@ -70,8 +70,10 @@ def matmul(function: str, x1: A, x2: A, dtype: np.dtype) -> A:
     return found
 
 
-def whole(function: str, x1: A, x2: A, dtype: np.dtype) -> Product | None:
+def whole(function: str, x1: A, x2: A, dtype: np.dtype) -> Product | Reduction | None:
     """Return the product as an operation if a library or a kernel of the device takes both operands as they lie."""
+    if x1.ndim == x2.ndim == 1 and x1.size and dtypes.info(x1.dtype).kind != "complex":  # its conjugate is a copy
+        return reduction_of("vecdot", dtype, (0,), False)
     if x1.ndim > 1 < x2.ndim and x1.dtype == x2.dtype == dtype and dtypes.info(dtype).kind != "complex":
         (*stacks, rows, depth), (*others, _, columns) = x1.shape, x2.shape
         work = prod(np.broadcast_shapes(tuple(stacks), tuple(others))) * rows * depth * columns

@@ -474,6 +474,8 @@ def _contracted(function: str, a: A | HostData, b: A | HostData, axis: int) -> A
     if not a.ndim or not b.ndim:
         product: Any = multiply(a, b)
         return product
+    if a.ndim == b.ndim == 1 and a.shape == b.shape:
+        return _matmul(function, a, b)
     linear_algebra, dtype = _asked(function, a, b)
     place = max(axis, -b.ndim)
     if a.shape[-1] != b.shape[place]:
