@@ -50,6 +50,33 @@ def test_zero_dimensional_arrays_are_indices():
     assert x[four].item() == x[np.array(4)].item() == 4
 
 
+INTEGERS = [int, np.int64, np.int8, np.array, ta.asarray]
+"""What makes an index of an int: a number, NumPy's number, or an array without axes."""
+
+
+@given(st.data())
+def test_known_keys_take_any_integers(data):
+    shape = data.draw(array_shapes(min_dims=1, max_dims=4, min_side=1, max_side=4))
+    plain = data.draw(basic_indices(shape, max_dims=6, allow_newaxis=True, allow_ellipsis=True))
+    parts = plain if isinstance(plain, tuple) else (plain,)
+    source, x = pair(shape)
+    for _ in range(3):
+        key = tuple([data.draw(st.sampled_from(INTEGERS))(each) if type(each) is int else each for each in parts])
+        key = key if isinstance(plain, tuple) else key[0]
+        assert_same_view(x[key], part(source, plain))
+        source[plain] += 100
+        x[key] += 10
+        assert_same_view(x[key], part(source, plain))
+
+
+@pytest.mark.parametrize("key", [(..., slice(5, None)), (slice(5, None), ...), (..., 5), (5, ..., None), (None, ...)])
+def test_a_mask_behind_an_ellipsis_takes_several_axes(key):
+    source, x = pair((10, 2, 3))
+    mask = np.array([[True, False, True], [False, True, True]])
+    for each in (mask, ta.asarray(mask), mask.tolist()):
+        assert x[(*key, each)].tolist() == source[(*key, mask)].tolist()
+
+
 def test_indexing_a_0_d_array():
     x = ta.asarray(5)
     assert x[()].item() == x[...].item() == 5

@@ -1,12 +1,14 @@
 """Views from a cache: one lookup and one new Array, in one Python frame.
 
 The layout of a view depends on the extents and steps of a key, and not on its start: ``x[3:8]`` and ``x[4:9]`` have the
-same layout. A signature therefore caches the signatures of its views by the extent and step of every slice, and the
-start is computed for each view. The start may change the alignment; then the signature's twin, equal but for the
-alignment, is taken. A transpose starts where its array does, and is an attribute of the signature.
+same layout. A signature therefore caches the signatures of its views by the extent and step of every slice, and by the
+places of ints, ``None`` and ``...``; the start is computed for each view. The start may change the alignment; then the
+signature's twin, equal but for the alignment, is taken. A transpose starts where its array does, and is an attribute of
+the signature.
 
 A key is read once: the lookup takes the ints out of it, and a view that is not cached is made from those ints. An
-object with ``__index__`` may return another number when it is read again.
+object with ``__index__`` may return another number when it is read again, and a 0-d array on a GPU is copied to the
+host for it.
 
 Each signature caches a bounded number of views, and drops them when it leaves the table of signatures. Otherwise a
 chain of views, each cached by the one before it, would never be freed.
@@ -14,12 +16,13 @@ chain of views, each cached by the one before it, would never be freed.
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 from tilearray.engine.array_type import A
 from tilearray.engine.signature import ArrayBase, Signature, placed, signature_of
 from tilearray.functions.indexing.gather import gather
-from tilearray.functions.indexing.keys import BOOLS, has_arrays, is_index, parts_of
+from tilearray.functions.indexing.keys import BOOLS, PLAIN, has_arrays, is_index, is_integer
 from tilearray.geometry.layout import Layout
 from tilearray.ops.execute import copy_of
 
@@ -45,16 +48,21 @@ def get(x: A, key: Any, /) -> A:
                 return _made(x, _slice_of(start, stop, step), (stop - start, step))
         elif kind is int:
             size = layout.shape[0]
-            found = signature.views[None] if -size <= key < size else None
             shift = (key if key >= 0 else key + size) * layout.strides[0]
-        elif kind is tuple and len(key) <= layout.ndim:
-            selected, shift, spans = _selected(layout, key)
+            try:
+                found = signature.views[None] if -size <= key < size else None
+            except KeyError:
+                return _made(x, key, None)
+        elif kind is tuple or key is None or key is Ellipsis:
+            parts: Any = key if kind is tuple else (key,)
+            selected, shift, read = _selected(layout, parts)
             try:
                 found = signature.views[selected]
             except KeyError:
+                key = _as_read(parts, read)
                 if selected is not _OTHER:
-                    return _made(x, _as_read(key, spans), selected)
-                found, key = None, _as_read(key, spans)
+                    return _made(x, key, selected)
+                found = None
         else:
             found = None
     except (LookupError, TypeError, ValueError):
@@ -92,57 +100,58 @@ def twin_of(signature: Signature) -> Signature:
 
 _OTHER = object()
 """A selection that is never cached."""
+_NEW, _REST = "newaxis", "..."
+"""What stands in the cache key of a selection for ``None`` and for ``...``."""
 
 
-def _selected(layout: Layout, key: tuple[Any, ...]) -> tuple[Any, int, list[tuple[int, int, int]]]:
-    """The cache key of a selection, the shift of the origin, and the slices that were read, as ints.
+def _selected(layout: Layout, key: tuple[Any, ...]) -> tuple[Any, int, list[Any]]:
+    """The cache key of a selection, the shift of the origin, and the parts that were read, with slices as spans.
 
-    A slice becomes its extent and step, an int becomes None. A tuple of one int has the cache key of the int alone.
+    A slice becomes its extent and step, an int becomes None. A tuple of one part has the cache key of the part alone.
     """
-    selected: list[int | None] = []
-    spans: list[tuple[int, int, int]] = []
-    shift = 0
-    for part, size, stride in zip(key, layout.shape, layout.strides):
-        if part.__class__ is slice:
-            try:
-                span = part.indices(size)
-            except (TypeError, ValueError):
-                return _OTHER, 0, spans
-            start, stop, step = span
-            selected.append(stop - start)
-            selected.append(step)
-            spans.append(span)
-        elif part.__class__ is int and -size <= part < size:
-            start = part if part >= 0 else part + size
-            selected.append(None)
-        else:
-            return _OTHER, 0, spans
-        shift += start * stride
-    return None if len(selected) == 1 else tuple(selected), shift, spans
-
-
-def _as_read(key: tuple[Any, ...], spans: list[tuple[int, int, int]]) -> tuple[Any, ...]:
-    """The key with its first slices as they were read."""
-    found: list[Any] = []
-    left = len(spans)
+    selected: list[Any] = []
+    read: list[Any] = []
+    shape, strides = layout.shape, layout.strides
+    axis = shift = 0
     for part in key:
-        if left and type(part) is slice:
-            part = _slice_of(*spans[-left])
-            left -= 1
-        found.append(part)
-    return tuple(found)
+        kind = part.__class__
+        if kind is slice:
+            try:
+                part = part.indices(shape[axis])
+            except (TypeError, ValueError):
+                return _OTHER, 0, read
+            start, stop, step = part
+            selected += (stop - start, step)
+            shift += start * strides[axis]
+            axis += 1
+        elif part is None:
+            selected.append(_NEW)
+        elif part is Ellipsis:
+            if not PLAIN.issuperset(map(type, key)):  # a mask takes several axes
+                return _OTHER, 0, read
+            selected.append(_REST)
+            axis += len(shape) - (len(key) - key.count(None) - key.count(Ellipsis))
+        elif kind is int or is_integer(part):
+            part, size = index(part), shape[axis]
+            if not -size <= part < size:
+                return _OTHER, 0, [*read, part]
+            selected.append(None)
+            shift += (part if part >= 0 else part + size) * strides[axis]
+            axis += 1
+        else:
+            return _OTHER, 0, read
+        read.append(part)
+    return selected[0] if len(selected) == 1 else tuple(selected), shift, read
+
+
+def _as_read(key: tuple[Any, ...], read: list[Any]) -> tuple[Any, ...]:
+    """The key with its first parts as they were read."""
+    return (*[_slice_of(*part) if part.__class__ is tuple else part for part in read], *key[len(read) :])
 
 
 def _slice_of(start: int, stop: int, step: int) -> slice[Any, Any, Any]:
     """The slice of the ints that `slice.indices` returned, where a stop of -1 lies before the first element."""
     return slice(start, None if stop < 0 else stop, step) if start >= 0 else slice(0, 0, step)
-
-
-def _is_plain(part: Any) -> bool:
-    """Whether a part of a key is an int or a slice of ints, which do not change when they are read again."""
-    if part.__class__ is slice:
-        return all(end is None or type(end) is int for end in (part.start, part.stop, part.step))
-    return type(part) is int
 
 
 def _made(x: A, key: Any, selected: Any) -> A:
@@ -159,15 +168,12 @@ def _taken(x: A, key: Any) -> A:
     """A view by any other key that is not cached, or a new array."""
     if is_index(key):
         return gather(x, key)
+    if is_integer(key):
+        return get(x, index(key))
     if has_arrays(key):
         return copy_of(switched(x, key)) if isinstance(key, BOOLS) else gather(x, key)
-    signature = _interned(x)
-    layout, shift = signature.layout.index(key)
-    view = x._view(layout, shift)
-    parts = parts_of(key)
-    if layout.size and all(map(_is_plain, parts)):  # an empty selection keeps the origin, and is not cached
-        _keep(signature, _selected(signature.layout, parts)[0], view._signature)
-    return view
+    layout, shift = x._signature.layout.index(key)
+    return x._view(layout, shift)
 
 
 def switched(x: A, key: Any) -> A:
