@@ -17,6 +17,10 @@ STACKS = {
     "inner slices": (lambda x, y: x[:, 1:-1, 1:-1] + y[:, :-2, 2:], (2100, 5, 6), (2100, 5, 6)),
     "reversed": (lambda x, y: x[::-1, ::-1, ::-1] * y[:, ::-1, :], (2100, 3, 3), (2100, 3, 3)),
     "two stacks": (lambda x, y: x[:, None, :, None] * y[None, :, None, :], (50, 3), (60, 4)),
+    "pairs": (lambda x, y: x[:, None] * y[None], (60, 3), (70, 3)),
+    "columns": (lambda x, y: x[:, :4] * y[:, 1:], (2100, 6), (2100, 5)),
+    "reversed columns": (lambda x, y: x[:, ::-1] * y[::-1], (2100, 3), (2100, 3)),
+    "rows across": (lambda x, y: x.T * y, (3, 2100), (2100, 3)),
     "repeated": (lambda x, y: x.repeat(4, axis=0) + y[0, 0], (2100, 10), (1, 1)),
 }
 """A function, and the shapes of its two arrays."""
@@ -57,6 +61,8 @@ def test_programs_have_many_planes():
         (((10**5, 30, 1), (10**5, 1, 30)), "rows", 10**5),
         (((100, 3, 1), (100, 1, 3)), "rows", 100),
         (((10**6, 3, 3), (3, 3)), "lookup", 8790),
+        (((2000, 1, 3), (1, 2000, 3)), "small_planes", 23438),
+        (((2000, 1, 8), (1, 2000, 8)), "rows", 64000),
     ):
         arrays = [ta.empty(shape, dtype="float32", device="cpu") for shape in shapes]
         (launch,) = ta.explain(lambda x, y: x * y, *arrays, arch=90).launches
