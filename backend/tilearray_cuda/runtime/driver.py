@@ -199,12 +199,9 @@ class Current:
         status, found = api.cuCtxGetCurrent()  # not `call`, which would take as long as the question
         if status is not SUCCESS:
             raise failure("cuCtxGetCurrent", status)
-        number = int(found)
-        if not number:
-            call(api.cuCtxSetCurrent, self._context)
-        elif number != int(self._context):
-            call(api.cuCtxPushCurrent, self._context)
-            self._pushed = True
+        if found != self._context:
+            self._pushed = int(found) != 0
+            call(api.cuCtxPushCurrent if self._pushed else api.cuCtxSetCurrent, self._context)
 
     def __exit__(self, kind: object, error: object, at: object) -> None:
         if self._pushed:

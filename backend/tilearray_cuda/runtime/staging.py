@@ -59,10 +59,19 @@ class Chunk:
             call(function, target, source, nbytes, STREAMS[stream])
             call(api.cuEventRecord, self.event, STREAMS[stream])
             self.busy = True
-        except BaseException:  # as an interrupt: the chunk goes back, and no copy may use it any more
-            with suppress(CudaError):
-                call(api.cuStreamSynchronize, STREAMS[stream])
+        except BaseException:
+            _let_finish(stream)
             raise
+
+    def read(self, pointer: int, nbytes: int, stream: int) -> np.ndarray:
+        """Return bytes of the device, for which the stream is done; no copy may use the chunk before."""
+        try:
+            call(api.cuMemcpyDtoHAsync, self.pointer, pointer, nbytes, STREAMS[stream])
+            call(api.cuStreamSynchronize, STREAMS[stream])
+        except BaseException:
+            _let_finish(stream)
+            raise
+        return self.array[:nbytes].copy()
 
     def wait(self) -> None:
         """Wait until the last copy is done."""
@@ -75,6 +84,12 @@ class Chunk:
         self.wait()
         call(api.cuEventDestroy, self.event)
         call(api.cuMemFreeHost, self.pointer)
+
+
+def _let_finish(stream: int) -> None:
+    """Wait for a stream behind an error, as an interrupt: the chunk goes back, and no copy may use it any more."""
+    with suppress(CudaError):
+        call(api.cuStreamSynchronize, STREAMS[stream])
 
 
 class Staging:
@@ -113,15 +128,13 @@ class Staging:
                 self._give_back(chunks)
 
     def few(self, pointer: int, nbytes: int, stream: int) -> np.ndarray:
-        """Return at most `SMALL` bytes from the device; wait for the copy."""
+        """Return at most `SMALL` bytes from the device; wait for the stream of the copy."""
         self.check(stream, "to_numpy")
         with Current(self._context):
             chunk = self._chunk(SMALL, 0)
             try:
                 chunk.wait()
-                chunk.copy(api.cuMemcpyDtoHAsync, chunk.pointer, pointer, nbytes, stream)
-                chunk.wait()
-                return chunk.array[:nbytes].copy()
+                return chunk.read(pointer, nbytes, stream)
             finally:
                 self._give_back((chunk,))
 
