@@ -53,6 +53,8 @@ def matmul(function: str, x1: A, x2: A, dtype: np.dtype) -> A:
 
     1-d operands are one row and one column, and the result lacks that axis.
     """
+    if x1.ndim == x2.ndim == 1:
+        return reduce_arrays("vecdot", (_conjugate(x1), x2), (0,), dtype, False)
     words = function, dtype  # the semantics decide no more
     known = again(words, (x1, x2))
     if known is not None:

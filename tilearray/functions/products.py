@@ -74,7 +74,7 @@ def matmul(x1: A | HostData, x2: A | HostData, /, out: A | None = None) -> A:
     return finished("matmul", _matmul("matmul", *all_arrays("matmul", (x1, x2))), out)
 
 
-_CHECKED: TwoGenerations[tuple[LinearAlgebra | None, np.dtype, Operation | None]] = TwoGenerations(512)
+_CHECKED: TwoGenerations[tuple[LinearAlgebra | None, np.dtype, Operation | None]] = TwoGenerations(2048)
 """For operands that `_checked` has seen: what it returned."""
 
 

@@ -102,10 +102,12 @@ _OTHER = object()
 """A selection that is never cached."""
 _NEW, _REST = "newaxis", "..."
 """What stands in the cache key of a selection for ``None`` and for ``...``."""
+_FIXED = PLAIN - {slice}
+"""The classes of parts that do not change when they are read again."""
 
 
 def _selected(layout: Layout, key: tuple[Any, ...]) -> tuple[Any, int, list[Any]]:
-    """The cache key of a selection, the shift of the origin, and the parts that were read, with slices as spans.
+    """The cache key of a selection, the shift of the origin, and what was read: slices as spans, and arrays as ints.
 
     A slice becomes its extent and step, an int becomes None. A tuple of one part has the cache key of the part alone.
     """
@@ -117,36 +119,43 @@ def _selected(layout: Layout, key: tuple[Any, ...]) -> tuple[Any, int, list[Any]
         kind = part.__class__
         if kind is slice:
             try:
-                part = part.indices(shape[axis])
+                span = part.indices(shape[axis])
             except (TypeError, ValueError):
                 return _OTHER, 0, read
-            start, stop, step = part
-            selected += (stop - start, step)
+            start, stop, step = span
+            selected.append(stop - start)
+            selected.append(step)
+            read.append(span)
             shift += start * strides[axis]
             axis += 1
-        elif part is None:
+            continue
+        if part is None:
             selected.append(_NEW)
-        elif part is Ellipsis:
+            continue
+        if part is Ellipsis:
             if not PLAIN.issuperset(map(type, key)):  # a mask takes several axes
                 return _OTHER, 0, read
             selected.append(_REST)
             axis += len(shape) - (len(key) - key.count(None) - key.count(Ellipsis))
-        elif kind is int or is_integer(part):
-            part, size = index(part), shape[axis]
-            if not -size <= part < size:
-                return _OTHER, 0, [*read, part]
-            selected.append(None)
-            shift += (part if part >= 0 else part + size) * strides[axis]
-            axis += 1
-        else:
+            continue
+        if kind is not int:
+            if not is_integer(part):
+                return _OTHER, 0, read
+            part = index(part)
+            read.append(part)
+        size = shape[axis]
+        if not -size <= part < size:
             return _OTHER, 0, read
-        read.append(part)
+        selected.append(None)
+        shift += (part if part >= 0 else part + size) * strides[axis]
+        axis += 1
     return selected[0] if len(selected) == 1 else tuple(selected), shift, read
 
 
 def _as_read(key: tuple[Any, ...], read: list[Any]) -> tuple[Any, ...]:
-    """The key with its first parts as they were read."""
-    return (*[_slice_of(*part) if part.__class__ is tuple else part for part in read], *key[len(read) :])
+    """The key with its first slices and arrays as they were read."""
+    values = iter([_slice_of(*each) if each.__class__ is tuple else each for each in read])
+    return tuple([part if part.__class__ in _FIXED else next(values, part) for part in key])
 
 
 def _slice_of(start: int, stop: int, step: int) -> slice[Any, Any, Any]:
