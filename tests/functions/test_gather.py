@@ -15,6 +15,8 @@ from support.oracles.indexing import (
 )
 
 import tilearray as ta
+from tilearray.functions.indexing.gather import distance_in
+from tilearray.functions.indexing.keys import select
 
 
 @pytest.mark.parametrize("name", PROPERTIES)
@@ -115,3 +117,14 @@ def test_take_of_one():
     x = ta.arange(6).reshape(2, 3)
     assert ta.take(x, ta.asarray(1), axis=1).tolist() == [1, 4]
     assert ta.take(ta.arange(4), [3, -1]).tolist() == [3, 3]
+
+
+@pytest.mark.parametrize(("size", "name"), [(2**31, "int32"), (2**31 + 1, "int64"), (1, "int32")])
+def test_distances_have_as_many_bits_as_the_farthest_element_needs(size, name):
+    index = ta.asarray([0])
+    memory = ta.empty(size, dtype="uint8", device="cpu")  # none of it is touched
+    assert distance_in(select(memory, index)).name == name
+    assert distance_in(select(memory[::-1], index)).name == name
+    if size > 1:
+        rows = memory[: size // 2 * 2].reshape(2, size // 2)
+        assert distance_in(select(rows, (index, index))).name == "int32"

@@ -282,14 +282,19 @@ GATHERS = {
     "scatter rows": (scattering(dtype_of("bool"), False).graph, [(0, 1), (512, 1), (1, 0)]),
     "scatter a number": (scattering(dtype_of("float8_e4m3fn"), True).graph, [(0,), (1,)]),
     "scatter at indices": (
-        scattering(dtype_of("complex128"), False, "", (dtype_of("uint8"), dtype_of("uint64")), True).graph,
+        scattering(
+            dtype_of("complex128"), False, "", dtype_of("int64"), (dtype_of("uint8"), dtype_of("uint64")), True
+        ).graph,
         [(0,), (1,), (1,), (0,), (1,), (0,)],
     ),
     "scatter rows at indices": (
-        scattering(dtype_of("int16"), True, "", (dtype_of("int64"),), False).graph,
+        scattering(dtype_of("int16"), True, "", dtype_of("int32"), (dtype_of("int64"),), False).graph,
         [(0, 1), (1, 0)],
     ),
-    "positions": (placing((dtype_of("int16"), dtype_of("int64")), True).graph, [(1,), (1,), (0,), (1,), (0,)]),
+    "positions": (
+        placing(dtype_of("int32"), (dtype_of("int16"), dtype_of("int64")), True).graph,
+        [(1,), (1,), (0,), (1,), (0,)],
+    ),
     "arange": (stepping(dtype_of("int64"), dtype_of("bfloat16")).graph, [(1,)]),
     "linspace": (spacing(dtype_of("float16"), False).graph, [(1,)]),
 }

@@ -42,7 +42,7 @@ from tilearray.geometry.layout import Layout
 
 MODES = ("raise", "deferred", "clip")
 _mode = "raise"
-_BOOL, INT64, _UINT64 = np.dtype("bool"), np.dtype("int64"), np.dtype("uint64")
+_BOOL, INT32, INT64, _UINT64 = (np.dtype(name) for name in ("bool", "int32", "int64", "uint64"))
 LAST = 2**63 - 1
 """The index that replaces an index beyond int64: it is beyond every axis as well."""
 
@@ -197,10 +197,11 @@ def place_of(builder: ExpressionBuilder, dtypes: tuple[np.dtype, ...], checked: 
 
 
 @cache
-def placing(indices: tuple[np.dtype, ...], checked: bool) -> FixedOperation:
-    """Return the operation that turns indices into distances."""
+def placing(dtype: np.dtype, indices: tuple[np.dtype, ...], checked: bool) -> FixedOperation:
+    """Return the operation that turns indices into distances of a dtype."""
     builder = ExpressionBuilder()
-    return FixedOperation("indexing", builder.build([place_of(builder, indices, checked)], [INT64]))
+    found = builder.cast(place_of(builder, indices, checked), INT64, dtype)
+    return FixedOperation("indexing", builder.build([found], [dtype]))
 
 
 def walked(given: Signature, shape: Ints, strides: Ints) -> Signature:
@@ -227,14 +228,21 @@ class Indices:
     report : Signature
         A word for reports, for each element.
     dense : Signature
-        An int64 for each element.
+        A distance for each element.
     inside : bool
         Whether all indices are known to lie within their axes.
     """
 
     __slots__ = ("_calls", "axes", "dense", "device", "dtypes", "inside", "numbers", "report", "signatures", "sizes")
 
-    def __init__(self, selection: Selection, shape: Ints, strides: Sequence[Ints], steps: Ints | None = None) -> None:
+    def __init__(
+        self,
+        selection: Selection,
+        shape: Ints,
+        strides: Sequence[Ints],
+        steps: Ints | None = None,
+        distance: np.dtype = INT64,
+    ) -> None:
         view, given = selection.view, [index._signature for index in selection.indices]
         self.device: Device = view.device
         self.axes, self.inside = selection.axes, selection.inside
@@ -247,7 +255,7 @@ class Indices:
             for dtype, size, axis in zip(self.dtypes, self.sizes, self.axes, strict=True)
         ]
         self.report = signature_of(Layout(shape, (0,) * len(shape)), INT64, self.device)
-        self.dense = signature_of(Layout.of(shape), INT64, self.device)
+        self.dense = signature_of(Layout.of(shape), distance, self.device)
         self._calls: dict[Any, FixedCall] = {}
 
     @property
@@ -293,17 +301,29 @@ class Indices:
                 raise _outside(self.axes, self.sizes, outside)
 
 
-def alone(selection: Selection, steps: Ints | None = None) -> Indices:
+def alone(selection: Selection, steps: Ints | None = None, distance: np.dtype = INT64) -> Indices:
     """Return the facts of a selection's indices in the loop over their common shape; steps replace the strides."""
     shape = selection.shape
     strides = [index._signature.layout.broadcast_to(shape).strides for index in selection.indices]
-    return Indices(selection, shape, strides, steps)
+    return Indices(selection, shape, strides, steps, distance)
+
+
+def distance_in(selection: Selection) -> np.dtype:
+    """Return the integer that holds the distances of a selection's indices in its view: the memory bounds their rate.
+
+    >>> import tilearray as ta
+    >>> distance_in(select(ta.zeros((3, 4)), (ta.asarray([2, 0]),))).name
+    'int32'
+    """
+    layout = selection.view._signature.layout
+    reach = sum([(layout.shape[axis] - 1) * abs(layout.strides[axis]) for axis in selection.axes])
+    return INT32 if reach < 2**31 else INT64
 
 
 def distances(known: Indices, indices: Sequence[A], mode: str, stream: Any) -> A:
     """Return the distances of indices in their common shape; the indices are checked in a mode."""
     found = empty_array(indices[0].__class__, known.dense, stream)
-    known.run(placing, (), [], indices, found, mode, stream)
+    known.run(placing, (known.dense.dtype,), [], indices, found, mode, stream)
     return found
 
 

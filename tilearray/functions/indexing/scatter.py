@@ -21,7 +21,17 @@ from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import ArrayBase, before_access, overlap
 from tilearray.errors import BroadcastError
-from tilearray.functions.indexing.gather import INT64, Indices, alone, distances, numpy_key, place_of, walked, with_cure
+from tilearray.functions.indexing.gather import (
+    INT64,
+    Indices,
+    alone,
+    distance_in,
+    distances,
+    numpy_key,
+    place_of,
+    walked,
+    with_cure,
+)
 from tilearray.functions.indexing.keys import Selection, select
 from tilearray.ops.numbers import rounded_number
 
@@ -95,12 +105,17 @@ def _set(indexing: Indexing, x: Any, key: Any, value: Any) -> None:
 
 @cache
 def scattering(
-    dtype: np.dtype, is_number: bool, how: str = "", indices: tuple[np.dtype, ...] = (), checked: bool = False
+    dtype: np.dtype,
+    is_number: bool,
+    how: str = "",
+    distance: np.dtype = INT64,
+    indices: tuple[np.dtype, ...] = (),
+    checked: bool = False,
 ) -> FixedOperation:
     """Return the operation that writes elements, or combines them with what is there: at distances, or at indices."""
     builder = ExpressionBuilder()
     value = builder.number(dtype) if is_number else builder.array(dtype)
-    place = place_of(builder, indices, checked) if indices else builder.array(INT64)
+    place = place_of(builder, indices, checked) if indices else builder.cast(builder.array(distance), distance, INT64)
     return FixedOperation("setitem", builder.build([value], [dtype], (place,), combines=how))
 
 
@@ -132,12 +147,13 @@ class _Scatter:
         if isinstance(value, ArrayBase):
             given = without_leading_axes(value, len(shape))._signature
             self.value = walked(given, shape, given.layout.broadcast_to(shape, "setitem").strides)
-        self.alone = alone(selection)
+        distance = distance_in(selection)
+        self.alone = alone(selection, distance=distance)
         self.at = walked(self.alone.dense, shape, selection.over_indices(self.alone.dense.layout))
         layouts = [index._signature.layout for index in selection.indices]
         self.within = Indices(selection, shape, [selection.over_indices(layout) for layout in layouts])
         self.at_once = 0 not in shape
-        self.about = (view.dtype, self.value is None, how)
+        self.about = (view.dtype, self.value is None, how, distance)
         self.write = FixedCall(scattering(*self.about))
 
 
