@@ -113,10 +113,11 @@ def test_a_product_of_vectors_is_a_sum_over_both_as_they_lie(gpu, multiplication
             assert CALLS[name](ta, x, y).item() == np.dot(*host)
         assert [keys == [x._signature, y._signature] for keys in made] == [True]
         made.clear()
-    assert multiplications == []
     pair = ta.asarray([1j, 2], device=gpu)
     assert CALLS[name](ta, pair, pair).item() == 3
     assert CALLS[name](ta, pair[:0], pair[:0]).item() == 0
+    assert len(made) == 4  # two conjugates, a product, and the zero of an empty one
+    assert multiplications == []
 
 
 @pytest.mark.parametrize("name", ["inner", "vectors", "row", "row by matrix", "column", "whole"])

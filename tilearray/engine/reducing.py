@@ -26,6 +26,7 @@ from tilearray.geometry.reduction import (
     walking,
 )
 from tilearray.geometry.shapes import reduced_shape
+from tilearray.geometry.strides import dense_strides
 
 Ints = tuple[int, ...]
 
@@ -101,7 +102,7 @@ class Reducing(NamedTuple):
         like : Expression, optional
             The reduction alone, if the expression has more.
         """
-        kept, like = self.kept, like or expression
+        like = like or expression
         given = [self.results_along()] if outputs is None else outputs
         loop = self._loop(like, given, inputs, whole)
         reads_later = reads_after(expression)
@@ -112,7 +113,7 @@ class Reducing(NamedTuple):
             return [ReductionPart(expression, loop, tuple(range(len(expression.inputs))), tuple(range(len(given))))]
         halves, beside = split(expression), outputs_beside(expression)
         states = len(halves.first.output_dtypes) - len(beside)
-        partial = Layout.of((*kept, count))
+        partial = Layout.of((*self.kept, count))
         stored = [self._along(partial.strides[:-1])] * states + [given[place] for place in beside]
         first = self._loop(like, stored, inputs, False)
         if first is None:
@@ -136,7 +137,7 @@ class Reducing(NamedTuple):
 
     def results_along(self) -> Ints:
         """Return the strides of a new array of results along all axes."""
-        return self._along(Layout.of(self.kept).strides)
+        return self._along(dense_strides(self.kept))
 
     def columns(self, expression: Expression, inputs: Sequence[Ints]) -> ReductionLoop | None:
         """Return the loop over `inputs` that combines them in the order of this reduction, to a new array."""
