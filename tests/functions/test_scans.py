@@ -245,3 +245,25 @@ def test_threads_scan_short_arrays_at_once():
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(scan, range(8)))
+
+
+@given(st.data())
+def test_a_scan_in_the_words_of_an_earlier_one_is_that_of_its_own_array(data):
+    """After calls with other axes, dtypes, options and semantics."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    hosts = [rng.integers(-3, 4, (3, 4)).astype(dtype) for dtype in ("int8", "float32", "int64")] * 2
+    for _ in range(12):
+        host, axis = data.draw(st.sampled_from(hosts)), data.draw(st.sampled_from([0, 1, -1]))
+        name, initial = data.draw(st.sampled_from(["sum", "prod"])), data.draw(st.booleans())
+        dtype, semantics = (
+            data.draw(st.sampled_from([None, "float64"])),
+            data.draw(st.sampled_from(["triton", "array-api"])),
+        )
+        with ta.semantics(semantics):
+            found = getattr(ta, f"cumulative_{name}")(ta.asarray(host), axis=axis, include_initial=initial, dtype=dtype)
+            whole = getattr(ta, name)(ta.asarray(host), dtype=dtype)
+        want = getattr(np, f"cum{name}")(host.astype("float64"), axis=axis)
+        if initial:
+            want = np.insert(want, 0, name == "prod", axis=axis)
+        assert found.dtype == whole.dtype
+        assert ta.to_numpy(found).tolist() == want.tolist()

@@ -80,8 +80,8 @@ def again_of_arrays(words: Words, *arrays: Any) -> Any:
     return plan.call(state.stream, *arrays)
 
 
-def _remember(words: Words, arrays: Sequence[ArrayBase], operation: Operation, keys: list[Key]) -> Plan | None:
-    """Keep the plan of a reduction under the words that asked for it, and return it."""
+def remember(words: Words, arrays: Sequence[ArrayBase], operation: Operation, keys: list[Key]) -> Plan | None:
+    """Keep the plan of a reduction or a scan under the words that asked for it, and return it."""
     if not _are_axes(words[1]):
         return None
     root = STATE.get().plans
@@ -139,7 +139,7 @@ def reduce(
     arrays = (x, _middle(x, axes, dtype, numbers[0], order)) if function in ("var", "std") else (x,)
     keys: list[Key] = [*[array._signature for array in arrays], *[typed_scalar(FLOAT64) for _ in numbers]]
     found = run(operation, keys, (*arrays, *numbers), None, refuse)
-    plan = None if words is None else _remember(words, (x,), operation, keys)
+    plan = None if words is None else remember(words, (x,), operation, keys)
     if plan is not None and len(keys) > 1:
         plan.of_array = _call_of_array(plan.call, arrays, axes, dtype, numbers, order)
     return found
@@ -231,7 +231,7 @@ def run_arrays(operation: Reduction, arrays: Sequence[A], words: Words | None) -
     keys: list[Key] = [x._signature for x in arrays]
     found = run(operation, keys, arrays, None, refuse)
     if words is not None:
-        _remember(words, arrays, operation, keys)
+        remember(words, arrays, operation, keys)
     return found
 
 

@@ -8,14 +8,17 @@ import numpy as np
 
 from tilearray.dtypes import DTypeLike, bool_
 from tilearray.engine.array_type import A
+from tilearray.engine.context import State
 from tilearray.engine.execute import run
 from tilearray.engine.operation import Operation
+from tilearray.engine.plan import Key
 from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import ShapeError, WriteError
 from tilearray.functions.arguments import as_array, as_array_beside, check_kind
 from tilearray.functions.indexing.views import get
 from tilearray.functions.joining import concat
 from tilearray.functions.manipulation import broadcast_to
+from tilearray.functions.reduce import Words, again, remember
 from tilearray.functions.reduction_options import finished, typed
 from tilearray.functions.reductions import sum_dtype
 from tilearray.geometry.shapes import as_int, normalize_axis, without_axis
@@ -67,11 +70,17 @@ def cumulative_sum(
     >>> ta.cumulative_sum(ta.asarray([1, 2, 3]), include_initial=True)
     Array([0, 1, 3, 6], dtype=int64, device='cpu')
     """
+    is_usual = dtype is None and out is None and include_initial is False
+    words = ("cumulative_sum", axis, False, order, State.changes) if is_usual else None
+    known = again(words, x)
+    if known is not None:
+        return known
     include_initial = checked_flag("cumulative_sum", "include_initial", include_initial)
     x = as_array("cumulative_sum", x)
     axis = _scanned_axis("cumulative_sum", x, axis)
     wanted, initial = sum_dtype("cumulative_sum", x, dtype), 0 if include_initial else None
-    found = scan("cumulative_sum", "add", x, axis, wanted, initial, order_on(x.device, "cumulative_sum", order))
+    order = order_on(x.device, "cumulative_sum", order)
+    found = scan("cumulative_sum", "add", x, axis, wanted, initial, order, words)
     return finished("cumulative_sum", found, out)
 
 
@@ -95,11 +104,17 @@ def cumulative_prod(
     >>> ta.cumulative_prod(ta.asarray([[1, 2], [3, 4]]), axis=0).tolist()
     [[1, 2], [3, 8]]
     """
+    is_usual = dtype is None and out is None and include_initial is False
+    words = ("cumulative_prod", axis, False, order, State.changes) if is_usual else None
+    known = again(words, x)
+    if known is not None:
+        return known
     include_initial = checked_flag("cumulative_prod", "include_initial", include_initial)
     x = as_array("cumulative_prod", x)
     axis = _scanned_axis("cumulative_prod", x, axis)
     wanted, initial = sum_dtype("cumulative_prod", x, dtype), 1 if include_initial else None
-    found = scan("cumulative_prod", "multiply", x, axis, wanted, initial, order_on(x.device, "cumulative_prod", order))
+    order = order_on(x.device, "cumulative_prod", order)
+    found = scan("cumulative_prod", "multiply", x, axis, wanted, initial, order, words)
     return finished("cumulative_prod", found, out)
 
 
@@ -111,6 +126,7 @@ def scan(
     dtype: np.dtype,
     initial: Number | None = None,
     order: SummationOrder = "fixed",
+    words: Words | None = None,
 ) -> A:
     """Return a scan of `x` along an axis, as a new array of a dtype.
 
@@ -129,6 +145,8 @@ def scan(
         The first element of the result, which is then longer by 1. It changes no other element.
     order : {"fixed", "any"}
         As the device has it (`tilearray.ops.summation_order`).
+    words : Words, optional
+        `tilearray.functions.reduce.again` finds the plan under these words.
 
     Examples
     --------
@@ -137,7 +155,10 @@ def scan(
     Array([0, 1, 3, 6], dtype=int64, device='cpu')
     """
     operation = scan_of(function, how, dtype, axis, initial is not None, order)
-    found = run(operation, [x._signature], (x,), None, _refuse)
+    keys: list[Key] = [x._signature]
+    found = run(operation, keys, (x,), None, _refuse)
+    if words is not None:
+        remember(words, (x,), operation, keys)
     if initial is not None and found.size:
         first = (*[slice(None)] * axis, slice(0, 1))
         fill(get(found, first), initial, function)

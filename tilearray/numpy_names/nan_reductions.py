@@ -308,7 +308,7 @@ def cumsum(
     Array([ 1,  3,  6, 10], dtype=int64, device='cpu')
     """
     x = as_array("cumsum", a)
-    return cumulative_sum(reshape(x, -1) if axis is None else x, axis, dtype, out, order=order)
+    return cumulative_sum(reshape(x, -1) if axis is None and x.ndim != 1 else x, axis, dtype, out, order=order)
 
 
 def cumprod(
@@ -330,7 +330,7 @@ def cumprod(
     [[1, 2], [3, 12]]
     """
     x = as_array("cumprod", a)
-    return cumulative_prod(reshape(x, -1) if axis is None else x, axis, dtype, out, order=order)
+    return cumulative_prod(reshape(x, -1) if axis is None and x.ndim != 1 else x, axis, dtype, out, order=order)
 
 
 def nanmedian(
