@@ -49,7 +49,7 @@ def parts_of(key: Any) -> tuple[Any, ...]:
 
 
 _ARRAYS: tuple[Any, ...] = (ArrayBase, np.ndarray)
-_WITH_DTYPES: tuple[Any, ...] = (*_ARRAYS, np.integer)
+_OF_NUMPY: tuple[Any, ...] = (np.ndarray, np.integer)
 BOOLS: tuple[Any, ...] = (bool, np.bool_)
 _LISTS: tuple[Any, ...] = (list, tuple, range, *BOOLS)
 
@@ -71,7 +71,9 @@ def is_index(part: Any) -> bool:
 
 def is_integer(part: Any) -> bool:
     """Whether a part of a key is an integer of NumPy or a 0-d integer array, which counts as an int."""
-    return isinstance(part, _WITH_DTYPES) and not part.shape and part.dtype.kind in "iu"
+    if issubclass(type(part), ArrayBase):
+        return part._signature.traits.is_0d and part._signature.dtype.kind in "iu"
+    return isinstance(part, _OF_NUMPY) and not part.shape and part.dtype.kind in "iu"
 
 
 def as_index(part: Any, device: Device) -> Any:

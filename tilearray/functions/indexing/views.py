@@ -154,6 +154,8 @@ def _selected(layout: Layout, key: tuple[Any, ...]) -> tuple[Any, int, list[Any]
 
 def _as_read(key: tuple[Any, ...], read: list[Any]) -> tuple[Any, ...]:
     """The key with its first slices and arrays as they were read."""
+    if not read:
+        return key
     values = iter([_slice_of(*each) if each.__class__ is tuple else each for each in read])
     return tuple([part if part.__class__ in _FIXED else next(values, part) for part in key])
 
