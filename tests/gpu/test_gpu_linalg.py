@@ -127,6 +127,45 @@ def test_nonfinite_matrices_of_a_stack():
                     call(ta.asarray(values, device="cuda"))
 
 
+@pytest.mark.parametrize("bad", [np.inf, np.nan])
+@pytest.mark.parametrize("shape", [(3, 3), (50, 4, 4), (5000, 3, 3), (2, 3, 40, 40), (300, 300)])
+def test_nonfinite_elements_count_where_they_are_read(shape, bad):
+    values = np.broadcast_to(np.eye(shape[-1]), shape).copy()
+    np.reshape(values, (-1, *shape[-2:]))[-1, 2, 1] = bad
+    for name in ("float16", "float32", "float64", "complex64", "complex128"):
+        x = ta.asarray(values.astype(name), device="cuda")
+        for given, good in ((x, "U"), (x.mT, "L"), (x[..., ::-1, ::-1], "L")):
+            w, v = ta.linalg.eigh(given, UPLO=good)
+            np.testing.assert_allclose(ta.to_numpy(w), np.ones(shape[:-1]), rtol=1e-3)
+            assert np.isfinite(ta.to_numpy(v)).all()
+            for call in (ta.linalg.eigh, ta.linalg.eigvalsh):
+                with pytest.raises(ta.linalg.LinAlgError, match="does not converge"):
+                    call(given, UPLO="LU"[good == "L"])
+        for call in (ta.linalg.eig, ta.linalg.eigvals):
+            with pytest.raises(ta.linalg.LinAlgError, match="got inf or NaN"):
+                call(x[-2:] if x.ndim > 2 else x)
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize(
+    "shape", [(10000, 3, 3), (1000, 8, 8), (3, 2, 33, 33), (50, 65, 65), (257, 257), (2, 300, 300)]
+)
+def test_eigenvalues_of_stacks(name, shape):
+    rng = np.random.default_rng(4)
+    host = (rng.normal(size=shape) + (1j * rng.normal(size=shape) if name[0] == "c" else 0)).astype(name)
+    near = 300 * shape[-1] * np.finfo(name).eps
+    for view in (lambda x: x, lambda x: x.swapaxes(-1, -2), lambda x: x[..., ::-1, ::-1]):
+        x, exact = view(ta.asarray(host, device="cuda")), view(host.astype("complex128"))
+        for side, kept in (("L", np.tril), ("U", np.triu)):
+            half = kept(exact, -1 if side == "L" else 1)
+            whole = half + np.conj(half.swapaxes(-1, -2)) + np.eye(shape[-1]) * exact.real
+            w, v = (ta.to_numpy(each) for each in ta.linalg.eigh(x, UPLO=side))
+            np.testing.assert_allclose(w, np.linalg.eigvalsh(whole), rtol=0, atol=near)
+            assert np.abs(whole @ v - v * w[..., None, :]).max() <= near
+            assert np.abs(np.conj(v.swapaxes(-1, -2)) @ v - np.eye(shape[-1])).max() <= near
+            np.testing.assert_allclose(ta.to_numpy(ta.linalg.eigvalsh(x, UPLO=side)), w, rtol=0, atol=near)
+
+
 @pytest.mark.parametrize("name", ["float32", "float64", "complex64", "complex128", "float16"])
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 16, 31, 32, 33, 64, 100, 256])
 @pytest.mark.parametrize("stack", [(), (1,), (300,)])

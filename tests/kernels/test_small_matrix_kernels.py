@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,87 @@ def _singular_values(name: str) -> None:
                 u, s, vh = ta.linalg.svd(given, full_matrices=False)
                 product = (ta.to_numpy(u).astype(exact.dtype) * ta.to_numpy(s)[..., None, :]) @ ta.to_numpy(vh)
                 assert (np.abs(product - right) <= near[..., None]).all()
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64", "complex64", "complex128", "int32"])
+def test_eigenvalues(process, name):
+    process.pool.submit(_eigenvalues, name).result()
+
+
+def _eigenvalues(name: str) -> None:
+    """One launch, which reads one triangle and reports inf and NaN in it, in matrices of any layout."""
+    pytest.importorskip("scipy", reason="SciPy is not installed")
+    from support.fake_cusolver import FakeFactors
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+    device.backend.factors = FakeFactors(device.backend)
+    rng = np.random.default_rng(3)
+    near = {"float16": 1e-2, "float64": 1e-12, "complex128": 1e-12}.get(name, 1e-4)
+    more = {"float16": 2, "int32": 1}.get(name, 0)  # casts of results, or of the operand
+    for shape in ((1, 1), (3, 3), (5, 4, 4), (2, 3, 2, 2), (70, 70), (2, 40, 40), (0, 3, 3)):
+        values = 4 * rng.normal(size=shape) + (1j * rng.normal(size=shape) if name[0] == "c" else 0)
+        host = values.astype(name)
+        for view in (lambda x: x, lambda x: x.swapaxes(-1, -2), lambda x: x[..., ::-1, :]):
+            x, exact = view(ta.asarray(host, device=device)), view(host)
+            for side, kept in (("L", np.tril), ("U", np.triu)):
+                half = kept(exact, -1 if side == "L" else 1)
+                whole = half + np.conj(half.swapaxes(-1, -2)) + np.eye(shape[-1]) * exact.real
+                launches = device.backend.launches
+                w, v = ta.linalg.eigh(x, UPLO=side)
+                assert device.backend.launches - launches <= 1 + (len(shape) > 3) + more
+                scale = np.abs(whole).max(initial=1) * shape[-1]
+                np.testing.assert_allclose(ta.to_numpy(w), np.linalg.eigvalsh(whole), atol=near * scale)
+                w, v = ta.to_numpy(w).astype("float64"), ta.to_numpy(v).astype("complex128")
+                np.testing.assert_allclose(whole @ v, v * w[..., None, :], atol=near * scale)
+            launches = device.backend.launches
+            found = ta.linalg.eigvals(x)
+            assert device.backend.launches - launches <= 1 + (name == "int32")
+            wanted = np.trace(exact.astype("complex128"), axis1=-2, axis2=-1)
+            np.testing.assert_allclose(ta.to_numpy(found).sum(-1), wanted, atol=near * 4 * shape[-1])
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64", "complex64", "complex128"])
+def test_reports_of_inf_and_nan(process, name):
+    process.pool.submit(_reports, name).result()
+
+
+def _reports(name: str) -> None:
+    """Wherever they are in what is read, also in the imaginary part; words for reports are taken back."""
+    pytest.importorskip("scipy", reason="SciPy is not installed")
+    from support.fake_cusolver import FakeFactors
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device = emulated_device()
+    device.backend.factors = FakeFactors(device.backend)
+    bads = [np.inf, -np.inf, np.nan] + [complex(1, np.nan), complex(1, -np.inf)] * (name[0] == "c")
+    for shape in ((3, 3), (4, 2, 2), (33, 33)):
+        places = [(0, 0), (shape[-1] - 1, 0), (0, shape[-1] - 1), (1, 1)]
+        for bad, (row, column) in itertools.product(bads, places):
+            host = (np.zeros(shape) + np.eye(shape[-1])).astype(name)
+            np.reshape(host, (-1, *shape[-2:]))[-1, row, column] = bad
+            x = ta.asarray(host, device=device)
+            for side, is_read in (("L", row >= column), ("U", row <= column)):
+                for call in (ta.linalg.eigh, ta.linalg.eigvalsh):
+                    for given, part in ((x, side), (x.mT, "LU"[side == "L"])):
+                        if is_read:
+                            with pytest.raises(ta.linalg.LinAlgError, match="iteration does not converge"):
+                                call(given, UPLO=part)
+                        else:
+                            found = call(given, UPLO=part)
+                            values = found if call is ta.linalg.eigvalsh else found[0]
+                            np.testing.assert_allclose(ta.to_numpy(values), np.ones(shape[:-1]))
+            for call in (ta.linalg.eig, ta.linalg.eigvals):
+                with pytest.raises(ta.linalg.LinAlgError, match="got inf or NaN"):
+                    call(x)
+            for call in (ta.linalg.svd, ta.linalg.svdvals, ta.linalg.pinv):
+                with pytest.raises(ta.linalg.LinAlgError, match="does not converge"):
+                    call(x)
+    assert len(device.backend.index_errors._memory) == 1
 
 
 @pytest.mark.parametrize("name", ["float32", "float64", "complex64", "complex128"])

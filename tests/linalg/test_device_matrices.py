@@ -166,6 +166,28 @@ def test_norms_beyond_float64(gpu):
             ta.linalg.svd(x)
 
 
+def test_a_word_for_reports_is_taken_back_after_each_error(gpu, monkeypatch):
+    """Of the elements, of the library, and of the copy to the host."""
+    words = gpu.backend.index_errors
+    x = ta.asarray(np.eye(3) + np.zeros((2, 3, 3)), device=gpu)
+    bad = ta.asarray(np.full((2, 3, 3), np.nan), device=gpu)
+
+    def fails(*_: object, **__: object) -> None:
+        assert len(words.in_use) == 1
+        raise KeyboardInterrupt
+
+    for call in (ta.linalg.eigh, ta.linalg.eigvalsh, ta.linalg.eig, ta.linalg.eigvals, ta.linalg.svd, ta.linalg.pinv):
+        call(x)
+        with pytest.raises(ta.linalg.LinAlgError):
+            call(bad)
+        for owner, name in ((gpu.backend, "to_numpy"), (gpu.backend.factors, "run")):
+            with monkeypatch.context() as patch:
+                patch.setattr(owner, name, fails)
+                with pytest.raises(KeyboardInterrupt):
+                    call(x)
+        assert words.in_use == []
+
+
 def test_each_handle_has_options_of_rotations(gpu):
     factors = gpu.backend.factors
     assert [factors._rotation(handle) for handle in (3, 4, 3)] == [500, 501, 500]

@@ -13,6 +13,9 @@ from support.elsewhere import Elsewhere
 from tilearray.engine.call import _call
 from tilearray.engine.devices import CPU
 from tilearray_cuda.libraries import cublas, cublaslt, numbers
+from tilearray_host.casts import caster
+from tilearray_host.functions import function_named
+from tilearray_host.kernel import _slots, dtype_named
 from tilearray_host.memory import Buffer
 
 _DTYPES = {2: "e", 14: ml_dtypes.bfloat16, 0: "f", 1: "d", 4: "F", 5: "D"}
@@ -142,6 +145,86 @@ class Streamed(Buffer):
     stream = 0
 
 
+class Words:
+    """Words for reports in memory of the process."""
+
+    def __init__(self) -> None:
+        self.in_use: list[Streamed] = []
+
+    def take(self, count: int, stream: int, refusal: str = "") -> list[Streamed]:
+        words = [Streamed(np.zeros(16, np.uint8), False) for _ in range(count)]
+        self.in_use += words
+        return words
+
+    def read(self, words: list[Streamed], stream: int) -> list[int | None]:
+        self.in_use = [word for word in self.in_use if word not in words]
+        return [int(word.memory.view(np.int64)[0]) or None for word in words]
+
+    def check(self) -> None:
+        """Nothing is deferred."""
+
+
+def _bytes(buffer: Any) -> np.ndarray:
+    return buffer.memory.reshape(-1).view(np.uint8)
+
+
+class Reporting:
+    """A kernel with reports and gathers, which the host's backend does not have, node by node."""
+
+    def __init__(self, expression: Any) -> None:
+        self.expression = expression
+        kinds = [("array", name) for name in expression.output_dtypes] + list(expression.inputs)
+        self.operands = [(kind, dtype_named(name)) for kind, name in kinds]
+
+    def bind(self, loop: Any) -> Any:
+        slots = _slots(self, loop)  # type: ignore[arg-type]
+
+        def view(slot: Any, buffer: Any, offset: int) -> Any:
+            dtype, shift, strides = slot
+            if strides is None:
+                return dtype.type(buffer)
+            return np.ndarray(loop.shape, dtype, _bytes(buffer), offset + shift, strides)
+
+        def launch(stream: Any, *operands: Any) -> None:
+            pairs = list(zip(operands[::2], operands[1::2], strict=True))
+            out, *inputs = [view(slot, *pair) for slot, pair in zip(slots, pairs, strict=True)]
+            values: list[Any] = []
+            for node in self.expression.nodes:
+                match node:
+                    case ("input", place):
+                        found = inputs[place]
+                    case ("cast", argument, name):
+                        target = dtype_named(name)
+                        found = caster(values[argument].dtype, target)(values[argument], target, None)
+                    case ("constant", number, name):
+                        found = np.array(number, dtype_named(name))
+                    case ("index",):
+                        found = np.arange(out.size).reshape(out.shape)
+                    case ("call", name, arguments, dtype, _):
+                        given = [values[argument] for argument in arguments]
+                        found = np.empty(np.broadcast_shapes(*map(np.shape, given)), dtype_named(dtype))
+                        function_named(name, found.dtype)(*given, out=found)
+                    case ("gather", place, distance):
+                        (dtype, _, _), (buffer, offset) = slots[1 + place], pairs[1 + place]
+                        places = offset // dtype.itemsize + values[distance]
+                        assert (places >= 0).all(), "before the memory"
+                        found = _bytes(buffer).view(dtype)[places]
+                    case ("report", condition, value, place):
+                        found = None
+                        if values[condition].any():
+                            inputs[place].flat[0] = values[value]
+                    case _:
+                        raise NotImplementedError(node[0])
+                values.append(found)
+            out[...] = values[self.expression.outputs[0]]
+
+        return launch
+
+
+BIND_THEMSELVES = (cublas.LibraryProduct, Reporting)
+"""The kernels that bind themselves."""
+
+
 class FakeGpu(Elsewhere):
     """NumPy's kernels in memory of the process, with a stand-in of cuBLAS."""
 
@@ -150,6 +233,12 @@ class FakeGpu(Elsewhere):
     def __init__(self) -> None:
         self.products = FakeProducts(self)
         self.call_writer = self
+        self.index_errors = Words()
+
+    def compile(self, expression: Any, loop_class: Any, aligned: Any) -> Any:
+        if any(node[0] == "report" for node in expression.nodes):
+            return Reporting(expression)
+        return CPU.backend.compile(expression, loop_class, aligned)
 
     def allocate(self, nbytes: int, stream: Any = None) -> Streamed:
         """New memory holds NaN of each dtype, so that whoever reads it shows."""
@@ -163,7 +252,7 @@ class FakeGpu(Elsewhere):
         """There is one stream."""
 
     def bind(self, kernel: Any, loop: Any) -> Any:
-        return kernel.bind(loop) if isinstance(kernel, cublas.LibraryProduct) else CPU.backend.bind(kernel, loop)
+        return kernel.bind(loop) if isinstance(kernel, BIND_THEMSELVES) else CPU.backend.bind(kernel, loop)
 
     def bind_call(self, kernel: Any, loop: Any, rule: Any, signature: Any, gaps: Any) -> Any:
         if isinstance(kernel, cublas.LibraryProduct):

@@ -374,6 +374,14 @@ class Factors(Protocol):
         """
         ...
 
+    def take_word(self, stream: Stream, /) -> Any:
+        """Return a word in which kernels report inf and NaN, to be given to `is_reported`."""
+        ...
+
+    def is_reported(self, word: Any, stream: Stream, /) -> bool:
+        """Wait for a stream; return whether a kernel has made a report in a word, and take the word back."""
+        ...
+
     def potrf(self, stream: Stream, dtype: str, lower: bool, n: int, count: int, a: int, info: int, /) -> None:
         """Overwrite one triangle of Hermitian matrices with their Cholesky factors."""
         ...

@@ -6,8 +6,9 @@ ones, so an inverse needs neither: it lies as its operand does. Narrow floats ar
 is rounded once.
 
 A call waits once for the device if the factors may not exist. Inverses and solutions wait for the factors alone, with
-the rest already launched. Eigenvalues wait once more, because the library gives no error for inf and NaN; for singular
-values the norms of the matrices say so. The addresses of the matrices of a stack are computed on the device.
+the rest already launched. The library gives no error for inf and NaN, so the kernels that write the matrices of
+eigenvalues and singular values report them, in a word that the host reads after that wait. The addresses of the
+matrices of a stack are computed on the device.
 
 A function raises ``numpy.linalg.LinAlgError`` in NumPy's words, as the host does; `operands.computed` translates them.
 """
@@ -17,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -30,11 +31,13 @@ from tilearray.engine.context import STATE, decided
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
+from tilearray.engine.signature import signature_of
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.manipulation import broadcast_to, diagonal, expand_dims, new_like, reshape, squeeze
 from tilearray.functions.reduce import reduce
 from tilearray.functions.reductions import all, any, count_nonzero, max, min, prod, sum
 from tilearray.functions.searching import where
+from tilearray.geometry.layout import Layout
 from tilearray.ops.arithmetic import abs, add, choose, divide, maximum, minimum, multiply, negative, subtract
 from tilearray.ops.elementary import log
 from tilearray.ops.execute import store
@@ -330,13 +333,19 @@ class DeviceMatrices:
         return run_fixed(_exchanged(wide, pivots.dtype), operands, new_like(x, (*stack, n), wide))
 
     def _eigh(self, x: Any, lower: bool, wide: np.dtype, vectors: bool) -> tuple[Any, Any]:
-        _check_finite((tril if lower else triu)(x), _NO_EIGENVALUES)
-        a = _columns(x, wide)
-        values = new_like(x, x.shape[:-1], _real(wide))
-        if a.size:
-            arguments = vectors, lower, x.shape[-1], _count(x.shape[:-2]), a._address, values._address
-            info = self._run("syevd", a, *arguments)
-            _check(to_numpy(info), _NO_EIGENVALUES)
+        a, values, n = new_like(x, x.shape, wide), new_like(x, x.shape[:-1], _real(wide)), x.shape[-1]
+        if not x.size:
+            return values, a
+        x, *steps = _stepped(x)
+
+        def launched(word: Any) -> tuple[Any, Any]:
+            operands = [x._view(Layout(x.shape, (0,) * x.ndim)), n, *steps, 1 if lower else -1, _word(word, x)]
+            run_fixed(_triangles(x.dtype, wide), operands, a)
+            return None, self._run("syevd", a, vectors, lower, n, _count(x.shape[:-2]), a._address, values._address)
+
+        said = self._reporting(launched)
+        if said.is_failed or said.is_reported:
+            raise np.linalg.LinAlgError(_NO_EIGENVALUES)
         return values, a.mT
 
     def _values(self, x: Any, hermitian: bool, wide: np.dtype) -> Any:
@@ -357,30 +366,32 @@ class DeviceMatrices:
         sizes = reduce("norm", x, (x.ndim - 2, x.ndim - 1), dtypes.float64, True)
         columns = x.mT if m >= n else x
         function = self._factors.svd_function(most, least, _count(stack))
-        factors, info = self._tall_svd(function, columns, sizes, full_matrices, wide)
-        is_done = not to_numpy(info).any()
-        if not np.isfinite(to_numpy(sizes)).all():
+        said = self._reporting(lambda word: self._tall_svd(function, columns, sizes, word, full_matrices, wide))
+        if said.is_reported:
             _check_finite(x, _NO_SVD)
-            sizes, is_done = minimum(sizes, _LARGEST), False
-        if not is_done:
-            factors, info = self._tall_svd("gesvd", columns, sizes, full_matrices, wide)
-            _check(to_numpy(info), _NO_SVD)
-        u, s, vh = factors
+            sizes = minimum(sizes, _LARGEST)
+        if said.is_failed or said.is_reported:
+            said = self._reporting(lambda word: self._tall_svd("gesvd", columns, sizes, word, full_matrices, wide))
+            if said.is_failed:
+                raise np.linalg.LinAlgError(_NO_SVD)
+        factors = u, s, vh = said.result
         return factors if m >= n else (vh.mT, s, u.mT)
 
     def _tall_svd(
-        self, function: str, columns: Any, sizes: Any, full_matrices: bool | None, wide: np.dtype
+        self, function: str, columns: Any, sizes: Any, word: Any, full_matrices: bool | None, wide: np.dtype
     ) -> tuple[tuple[Any, Any, Any], Any]:
         """Return U, S and V^H of matrices with m >= n, of which the columns are given, and what the library says.
 
-        The library gets multiples of the matrices whose `sizes`, Euclidean norms, are in [1, 2).
+        The library gets multiples of the matrices whose `sizes`, Euclidean norms, are in [1, 2). A size that is not
+        finite is reported in a word.
         """
         *stack, n, m = columns.shape
         is_square = bool(full_matrices) or function == "gesvdj_batched"
         a, s = new_like(columns, columns.shape, wide), new_like(columns, (*stack, n), _real(wide))
         u = new_like(columns, (*stack, m if is_square else n, m), wide)
         v = new_like(columns, (*stack, n, n), wide)
-        run_fixed(_scaled(columns.dtype, wide), [columns, broadcast_to(sizes, columns.shape)], a)
+        operands = [columns, broadcast_to(sizes, columns.shape), _word(word, columns)]
+        run_fixed(_scaled(columns.dtype, wide), operands, a)
         how = full_matrices is not None, bool(full_matrices), m, n, _count(stack)
         info = self._run(function, a, *how, a._address, s._address, u._address, v._address)
         found = new_like(s, s.shape)
@@ -391,16 +402,42 @@ class DeviceMatrices:
         return (left, found, v.mT if function == "gesvd" else _conjugate(v)), info
 
     def _eig(self, x: Any, dtype: np.dtype, vectors: bool) -> tuple[Any, Any]:
-        _check_finite(x, _NOT_FINITE)
         given = opmath(dtype)
         wide = COMPLEX_OF.get(given, given)
-        a, n = _columns(x, wide if vectors else given), x.shape[-1]
+        a, n = new_like(x, x.shape, wide if vectors else given), x.shape[-1]
         values, right = new_like(x, x.shape[:-1], wide), new_like(x, x.shape if vectors else (0, 0), wide)
-        if a.size:
-            arguments = n, _count(x.shape[:-2]), a._address, values._address, right._address if vectors else 0
-            info = self._run("geev", a, *arguments)
-            _check(to_numpy(info), _NO_EIGENVALUES)
+        if not x.size:
+            return values, right
+
+        def launched(word: Any) -> tuple[Any, Any]:
+            run_fixed(_finite(x.dtype, a.dtype), [x.mT, _word(word, x)], a)
+            addresses = a._address, values._address, right._address if vectors else 0
+            return None, self._run("geev", a, n, _count(x.shape[:-2]), *addresses)
+
+        said = self._reporting(launched)
+        if said.is_failed or said.is_reported:
+            raise np.linalg.LinAlgError(_NOT_FINITE if said.is_reported else _NO_EIGENVALUES)
         return values, right.mT
+
+    def _reporting(self, launched: Callable[[Any], tuple[Any, Any]]) -> _Said:
+        """Wait for a call, which gets a word for reports and returns its result and the int32 of each matrix."""
+        stream = STATE.get().stream
+        word = self._factors.take_word(stream)
+        try:
+            result, info = launched(word)
+            is_failed = bool(to_numpy(info).any())
+        except BaseException:
+            self._factors.is_reported(word, stream)  # which waits for kernels that write to it
+            raise
+        return _Said(result, is_failed, self._factors.is_reported(word, stream))
+
+
+class _Said(NamedTuple):
+    """The result of a call of the library; whether it failed for a matrix, and whether a kernel made a report."""
+
+    result: Any
+    is_failed: bool
+    is_reported: bool
 
 
 # --- matrices in memory -----------------------------------------------------------------------------------------------
@@ -441,10 +478,12 @@ def _scaled(given: np.dtype, dtype: np.dtype) -> FixedOperation:
     """Return the operation that divides matrices by the powers of 2 that are next to their norms.
 
     Matrices of zeros, and those with inf or NaN, become matrices of ones, as not every iteration takes them. The
-    operands are the matrices and their norms.
+    operands are the matrices, their norms, and a word in which a norm that is not finite is reported.
     """
     builder = ExpressionBuilder()
     element, size = builder.array(given), builder.array(dtypes.float64)
+    is_finite = _is_finite(builder, size, dtypes.float64)
+    _report(builder, builder.call("logical_not", (is_finite,), dtypes.bool_, "~{x}"))
     middle = dtypes.complex128 if dtypes.info(dtype).kind == "complex" else dtypes.float64
     is_usual, power = _power(builder, size)
     factor = call_row(builder, divide, builder.constant(1.0, dtypes.float64), power)
@@ -482,7 +521,7 @@ def _inverses(dtype: np.dtype) -> FixedOperation:
 def _power(builder: ExpressionBuilder, size: int) -> tuple[int, int]:
     """Add whether a norm is finite and not 0, and the largest normal power of 2 that is not above it."""
     double = dtypes.float64
-    is_finite = builder.call("isfinite", (size,), dtypes.bool_, isfinite.triton["float"])
+    is_finite = _is_finite(builder, size, double)
     is_positive = builder.call("greater", (size, builder.constant(0.0, double)), dtypes.bool_, "{x} > {y}")
     is_usual = builder.call("logical_and", (is_finite, is_positive), dtypes.bool_, "{x} & {y}")
     one = builder.constant(1.0, double)
@@ -490,6 +529,66 @@ def _power(builder: ExpressionBuilder, size: int) -> tuple[int, int]:
     half = call_row(builder, frexp_mantissa, size)
     power = call_row(builder, divide, size, call_row(builder, add, half, half))
     return is_usual, call_row(builder, maximum, power, builder.constant(_SMALLEST, double))
+
+
+@cache
+def _triangles(given: np.dtype, dtype: np.dtype) -> FixedOperation:
+    """Return the operation that copies one triangle of matrices into columns, and reports inf and NaN in it.
+
+    The operands are the memory of the matrices; their rows; the elements from one matrix, row and column to the next; 1
+    for the lower triangle or -1 for the upper one; and a word for the report. What is reported becomes 0, like the
+    other triangle.
+    """
+    builder, integer = ExpressionBuilder(), dtypes.int64
+    memory, place = builder.memory(given), builder.node("index")
+    n, *steps, side = [builder.number(integer) for _ in range(5)]
+
+    def called(name: str, sign: str, x: int, y: int, found: np.dtype = integer) -> int:
+        return builder.call(name, (x, y), found, f"{{x}} {sign} {{y}}")
+
+    row, line = called("remainder", "%", place, n), called("floor_divide", "//", place, n)
+    column, matrix = called("remainder", "%", line, n), called("floor_divide", "//", line, n)
+    first, *others = [called("multiply", "*", *pair) for pair in zip((matrix, row, column), steps, strict=True)]
+    for other in others:
+        first = called("add", "+", first, other)
+    element = builder.cast(builder.node("gather", memory, first), given, dtype)
+    below = called("multiply", "*", called("subtract", "-", row, column), side)
+    is_read = called("greater_equal", ">=", below, builder.constant(0, integer), dtypes.bool_)
+    return FixedOperation("linalg", builder.build([_kept(builder, element, is_read, dtype)], [dtype]))
+
+
+@cache
+def _finite(given: np.dtype, dtype: np.dtype) -> FixedOperation:
+    """Return the operation that copies elements, and reports inf and NaN in a word; these become 0."""
+    builder = ExpressionBuilder()
+    element = builder.cast(builder.array(given), given, dtype)
+    every = builder.constant(True, dtypes.bool_)
+    return FixedOperation("linalg", builder.build([_kept(builder, element, every, dtype)], [dtype]))
+
+
+def _kept(builder: ExpressionBuilder, element: int, is_read: int, dtype: np.dtype) -> int:
+    """Add elements that are read and finite, and 0 for others. Those that are read and not finite are reported."""
+    is_finite = _is_finite(builder, element, dtype)
+    is_kept = builder.call("logical_and", (is_finite, is_read), dtypes.bool_, "{x} & {y}")
+    _report(builder, builder.call("not_equal", (is_kept, is_read), dtypes.bool_, "{x} != {y}"))
+    zero = builder.cast(builder.constant(False, dtypes.bool_), dtypes.bool_, dtype)
+    return call_row(builder, choose, is_kept, element, zero, dtype=dtype)
+
+
+def _is_finite(builder: ExpressionBuilder, element: int, dtype: np.dtype) -> int:
+    """Add whether an element is finite."""
+    return builder.call("isfinite", (element,), dtypes.bool_, isfinite.triton[dtypes.info(dtype).kind])
+
+
+def _report(builder: ExpressionBuilder, condition: int) -> None:
+    """Add a word as the next operand, in which elements with a condition are reported."""
+    builder.node("report", condition, builder.constant(1, dtypes.int64), builder.memory(dtypes.int64))
+
+
+def _word(word: Any, x: Any) -> Any:
+    """Return a word for reports as an operand of a loop over `x`."""
+    signature = signature_of(Layout(x.shape, (0,) * x.ndim), dtypes.int64, x.device)
+    return x._make(word, 0, signature)
 
 
 @cache
@@ -522,6 +621,19 @@ def _readable(x: Any, dtype: np.dtype) -> Any:
         return _copied(x, dtype)
     x.device.backend.join(x._buffer, STATE.get().stream)
     return x
+
+
+def _stepped(x: Any) -> tuple[Any, int, int, int]:
+    """Return matrices with one step from each matrix to the next, and the elements to the next matrix, row and column.
+
+    They are a copy if the axes of the stack have steps of their own.
+    """
+    *stack, row, column = x._signature.layout.strides
+    if len(stack) < 2:
+        return x, stack[0] if stack else 0, row, column
+    is_dense = x._signature.layout.contiguous or x.mT._signature.layout.contiguous
+    n = x.shape[-1]
+    return (x, n * n, row, column) if is_dense else (_copied(x, x.dtype), n * n, n, 1)
 
 
 def _addressed(a: Any, b: Any = None) -> tuple[Any, list[int]]:

@@ -28,6 +28,10 @@ _NOTHING, _ALL, _SHORT = ord("N"), ord("A"), ord("S")
 """Which singular vectors `gesvd` computes: none, all, or as many as there are singular values."""
 _INFO = 4
 """The bytes of the int32 of a matrix."""
+_CHECK = (
+    "linalg: a CUDA graph captures stream {:#x}, and a check of inf and NaN must wait; compute eigenvalues and "
+    "singular values before or after the capture"
+)
 SMALL = 256
 """The largest matrices of which a stack is one call."""
 INVERTED = 256
@@ -102,6 +106,19 @@ class Factors:
             return found
 
         return said
+
+    def take_word(self, stream: int) -> Any:
+        """Return an empty word in which kernels on a stream report inf and NaN; the caller gives it to `is_reported`.
+
+        CaptureError if the stream is being captured.
+        """
+        (word,) = self._device.index_errors.take(1, stream, _CHECK)
+        return word
+
+    def is_reported(self, word: Any, stream: int) -> bool:
+        """Wait for a stream; return whether its kernels have made a report in a word, and take the word back."""
+        (found,) = self._device.index_errors.read([word], stream)
+        return found is not None
 
     def potrf(self, stream: int, dtype: str, lower: bool, n: int, count: int, a: int, info: int) -> None:
         """Overwrite one triangle of Hermitian matrices with their Cholesky factors; info > 0: there is none."""
@@ -284,9 +301,9 @@ class Factors:
         def one_call(handle: int) -> None:
             sizes = library.xsyev_batched_buffer_size(handle, parameters, *arguments, count)
             memory = self._device.allocate(sizes[0], stream)
-            host = (ctypes.c_ubyte * max(1, sizes[1]))()
+            host = np.empty(max(1, sizes[1]), np.uint8)  # no page is touched that the library does not use
             library.xsyev_batched(
-                handle, parameters, *arguments, memory.pointer, sizes[0], ctypes.addressof(host), sizes[1], info, count
+                handle, parameters, *arguments, memory.pointer, sizes[0], host.ctypes.data, sizes[1], info, count
             )
 
         handles.run(stream, one_call)
