@@ -336,11 +336,9 @@ class DeviceMatrices:
         a, values, n = new_like(x, x.shape, wide), new_like(x, x.shape[:-1], _real(wide)), x.shape[-1]
         if not x.size:
             return values, a
-        x, *steps = _stepped(x)
 
         def launched(word: Any) -> tuple[Any, Any]:
-            operands = [x._view(Layout(x.shape, (0,) * x.ndim)), n, *steps, 1 if lower else -1, _word(word, x)]
-            run_fixed(_triangles(x.dtype, wide), operands, a)
+            run_fixed(_triangles(x.dtype, wide), [*_read(x, a), 1 if lower else -1, _word(word, a)], a)
             return None, self._run("syevd", a, vectors, lower, n, _count(x.shape[:-2]), a._address, values._address)
 
         said = self._reporting(launched)
@@ -364,34 +362,34 @@ class DeviceMatrices:
             factors = _svd_of_nothing(x, (*stack, most, least), bool(full_matrices), wide)
             return factors if m >= n else (factors[2].mT, factors[1], factors[0].mT)
         sizes = reduce("norm", x, (x.ndim - 2, x.ndim - 1), dtypes.float64, True)
-        columns = x.mT if m >= n else x
+        tall = x if m >= n else x.mT
         function = self._factors.svd_function(most, least, _count(stack))
-        said = self._reporting(lambda word: self._tall_svd(function, columns, sizes, word, full_matrices, wide))
+        said = self._reporting(lambda word: self._tall_svd(function, tall, sizes, word, full_matrices, wide))
         if said.is_reported:
             _check_finite(x, _NO_SVD)
             sizes = minimum(sizes, _LARGEST)
         if said.is_failed or said.is_reported:
-            said = self._reporting(lambda word: self._tall_svd("gesvd", columns, sizes, word, full_matrices, wide))
+            said = self._reporting(lambda word: self._tall_svd("gesvd", tall, sizes, word, full_matrices, wide))
             if said.is_failed:
                 raise np.linalg.LinAlgError(_NO_SVD)
         factors = u, s, vh = said.result
         return factors if m >= n else (vh.mT, s, u.mT)
 
     def _tall_svd(
-        self, function: str, columns: Any, sizes: Any, word: Any, full_matrices: bool | None, wide: np.dtype
+        self, function: str, x: Any, sizes: Any, word: Any, full_matrices: bool | None, wide: np.dtype
     ) -> tuple[tuple[Any, Any, Any], Any]:
-        """Return U, S and V^H of matrices with m >= n, of which the columns are given, and what the library says.
+        """Return U, S and V^H of matrices with m >= n, and what the library says.
 
         The library gets multiples of the matrices whose `sizes`, Euclidean norms, are in [1, 2). A size that is not
         finite is reported in a word.
         """
-        *stack, n, m = columns.shape
+        *stack, m, n = x.shape
         is_square = bool(full_matrices) or function == "gesvdj_batched"
-        a, s = new_like(columns, columns.shape, wide), new_like(columns, (*stack, n), _real(wide))
-        u = new_like(columns, (*stack, m if is_square else n, m), wide)
-        v = new_like(columns, (*stack, n, n), wide)
-        operands = [columns, broadcast_to(sizes, columns.shape), _word(word, columns)]
-        run_fixed(_scaled(columns.dtype, wide), operands, a)
+        a, s = new_like(x, (*stack, n, m), wide), new_like(x, (*stack, n), _real(wide))
+        u = new_like(x, (*stack, m if is_square else n, m), wide)
+        v = new_like(x, (*stack, n, n), wide)
+        operands = [*_read(x, a), _as_memory(_readable(sizes, dtypes.float64), a), _word(word, a)]
+        run_fixed(_scaled(x.dtype, wide), operands, a)
         how = full_matrices is not None, bool(full_matrices), m, n, _count(stack)
         info = self._run(function, a, *how, a._address, s._address, u._address, v._address)
         found = new_like(s, s.shape)
@@ -410,7 +408,7 @@ class DeviceMatrices:
             return values, right
 
         def launched(word: Any) -> tuple[Any, Any]:
-            run_fixed(_finite(x.dtype, a.dtype), [x.mT, _word(word, x)], a)
+            run_fixed(_finite(x.dtype, a.dtype), [*_read(x, a), _word(word, a)], a)
             addresses = a._address, values._address, right._address if vectors else 0
             return None, self._run("geev", a, n, _count(x.shape[:-2]), *addresses)
 
@@ -475,13 +473,14 @@ def _addresses() -> FixedOperation:
 
 @cache
 def _scaled(given: np.dtype, dtype: np.dtype) -> FixedOperation:
-    """Return the operation that divides matrices by the powers of 2 that are next to their norms.
+    """Return the operation that writes columns of matrices divided by the powers of 2 that are next to their norms.
 
     Matrices of zeros, and those with inf or NaN, become matrices of ones, as not every iteration takes them. The
-    operands are the matrices, their norms, and a word in which a norm that is not finite is reported.
+    operands are those of `_read`, the norms, and a word in which a norm that is not finite is reported.
     """
     builder = ExpressionBuilder()
-    element, size = builder.array(given), builder.array(dtypes.float64)
+    element, matrix, _, _ = _columns_read(builder, given)
+    size = builder.node("gather", builder.memory(dtypes.float64), matrix)
     is_finite = _is_finite(builder, size, dtypes.float64)
     _report(builder, builder.call("logical_not", (is_finite,), dtypes.bool_, "~{x}"))
     middle = dtypes.complex128 if dtypes.info(dtype).kind == "complex" else dtypes.float64
@@ -535,35 +534,44 @@ def _power(builder: ExpressionBuilder, size: int) -> tuple[int, int]:
 def _triangles(given: np.dtype, dtype: np.dtype) -> FixedOperation:
     """Return the operation that copies one triangle of matrices into columns, and reports inf and NaN in it.
 
-    The operands are the memory of the matrices; their rows; the elements from one matrix, row and column to the next; 1
-    for the lower triangle or -1 for the upper one; and a word for the report. What is reported becomes 0, like the
-    other triangle.
+    The operands are those of `_read`, 1 for the lower triangle or -1 for the upper one, and a word for the report. What
+    is reported becomes 0, like the other triangle.
     """
     builder, integer = ExpressionBuilder(), dtypes.int64
-    memory, place = builder.memory(given), builder.node("index")
-    n, *steps, side = [builder.number(integer) for _ in range(5)]
-
-    def called(name: str, sign: str, x: int, y: int, found: np.dtype = integer) -> int:
-        return builder.call(name, (x, y), found, f"{{x}} {sign} {{y}}")
-
-    row, line = called("remainder", "%", place, n), called("floor_divide", "//", place, n)
-    column, matrix = called("remainder", "%", line, n), called("floor_divide", "//", line, n)
-    first, *others = [called("multiply", "*", *pair) for pair in zip((matrix, row, column), steps, strict=True)]
-    for other in others:
-        first = called("add", "+", first, other)
-    element = builder.cast(builder.node("gather", memory, first), given, dtype)
-    below = called("multiply", "*", called("subtract", "-", row, column), side)
-    is_read = called("greater_equal", ">=", below, builder.constant(0, integer), dtypes.bool_)
+    element, _, row, column = _columns_read(builder, given)
+    element = builder.cast(element, given, dtype)
+    below = call_row(builder, subtract, row, column, dtype=integer)
+    below = call_row(builder, multiply, below, builder.number(integer), dtype=integer)
+    is_read = builder.call("greater_equal", (below, builder.constant(0, integer)), dtypes.bool_, "{x} >= {y}")
     return FixedOperation("linalg", builder.build([_kept(builder, element, is_read, dtype)], [dtype]))
 
 
 @cache
 def _finite(given: np.dtype, dtype: np.dtype) -> FixedOperation:
-    """Return the operation that copies elements, and reports inf and NaN in a word; these become 0."""
+    """Return the operation that copies matrices into columns, and reports inf and NaN in a word; these become 0."""
     builder = ExpressionBuilder()
-    element = builder.cast(builder.array(given), given, dtype)
+    element = builder.cast(_columns_read(builder, given)[0], given, dtype)
     every = builder.constant(True, dtypes.bool_)
     return FixedOperation("linalg", builder.build([_kept(builder, element, every, dtype)], [dtype]))
+
+
+def _columns_read(builder: ExpressionBuilder, given: np.dtype) -> tuple[int, int, int, int]:
+    """Add the element at each place of columns, one after the other; also the number of its matrix, row and column.
+
+    The operands are those of `_read`. Elements are gathered, so that a program has many small matrices: a tile would be
+    of one matrix.
+    """
+    memory, place = builder.memory(given), builder.node("index")
+    m, n, *steps = [builder.number(dtypes.int64) for _ in range(5)]
+
+    def called(name: str, sign: str, x: int, y: int) -> int:
+        return builder.call(name, (x, y), dtypes.int64, f"{{x}} {sign} {{y}}")
+
+    row, line = called("remainder", "%", place, m), called("floor_divide", "//", place, m)
+    column, matrix = called("remainder", "%", line, n), called("floor_divide", "//", line, n)
+    parts = [called("multiply", "*", *pair) for pair in zip((matrix, row, column), steps, strict=True)]
+    distance = called("add", "+", called("add", "+", parts[0], parts[1]), parts[2])
+    return builder.node("gather", memory, distance), matrix, row, column
 
 
 def _kept(builder: ExpressionBuilder, element: int, is_read: int, dtype: np.dtype) -> int:
@@ -586,7 +594,7 @@ def _report(builder: ExpressionBuilder, condition: int) -> None:
 
 
 def _word(word: Any, x: Any) -> Any:
-    """Return a word for reports as an operand of a loop over `x`."""
+    """Return a word for reports as an operand of a loop that writes `x`."""
     signature = signature_of(Layout(x.shape, (0,) * x.ndim), dtypes.int64, x.device)
     return x._make(word, 0, signature)
 
@@ -623,17 +631,23 @@ def _readable(x: Any, dtype: np.dtype) -> Any:
     return x
 
 
-def _stepped(x: Any) -> tuple[Any, int, int, int]:
-    """Return matrices with one step from each matrix to the next, and the elements to the next matrix, row and column.
+def _read(x: Any, out: Any) -> list[Any]:
+    """Return the operands of a loop that writes columns of matrices.
 
-    They are a copy if the axes of the stack have steps of their own.
+    They are the memory of the matrices; their rows and columns; and the elements from one matrix, row and column to the
+    next. Matrices are copied if the axes of the stack have steps of their own.
     """
+    m, n = x.shape[-2:]
     *stack, row, column = x._signature.layout.strides
-    if len(stack) < 2:
-        return x, stack[0] if stack else 0, row, column
-    is_dense = x._signature.layout.contiguous or x.mT._signature.layout.contiguous
-    n = x.shape[-1]
-    return (x, n * n, row, column) if is_dense else (_copied(x, x.dtype), n * n, n, 1)
+    step = stack[0] if len(stack) == 1 else m * n
+    if len(stack) > 1 and not (x._signature.layout.contiguous or x.mT._signature.layout.contiguous):
+        x, row, column = _copied(x, x.dtype), n, 1
+    return [_as_memory(x, out), m, n, step, row, column]
+
+
+def _as_memory(x: Any, out: Any) -> Any:
+    """Return an array as an operand from which a loop that writes another one gathers."""
+    return x._view(Layout(out.shape, (0,) * out.ndim))
 
 
 def _addressed(a: Any, b: Any = None) -> tuple[Any, list[int]]:
