@@ -40,6 +40,7 @@ def gpu(elsewhere, monkeypatch):
 def test_all_functions(gpu, monkeypatch, name, small, at_once, inverted, alone):
     """Stacks of larger matrices are loops."""
     monkeypatch.setattr(cusolver, "SMALL", small)
+    monkeypatch.setattr(cusolver, "LARGE", small)
     monkeypatch.setattr(cusolver, "AT_ONCE", at_once)
     monkeypatch.setattr(cusolver, "INVERTED", inverted)
     monkeypatch.setattr(cusolver, "JACOBI_ALONE", alone)
@@ -247,6 +248,23 @@ def test_inverses_lie_as_their_operands(gpu, monkeypatch, at_once, small):
     assert ta.linalg.inv(x).strides == x.strides == (16, 4, 1)
     assert ta.linalg.inv(x.mT).strides == x.mT.strides == (16, 1, 4)
     assert ta.linalg.inv(x[:, ::-1]).strides == (16, 4, 1)
+
+
+@pytest.mark.parametrize(("count", "function"), [(3, "xgetrf"), (4, "getrf_batched")])
+def test_many_large_matrices_have_factors_in_one_call(gpu, monkeypatch, count, function):
+    monkeypatch.setattr(cusolver, "SMALL", 4)
+    monkeypatch.setattr(cusolver, "LARGE", 6)
+    monkeypatch.setattr(cusolver, "AT_ONCE", 2)
+    values = np.random.default_rng(3).normal(size=(count, 6, 6)) + 3 * np.eye(6)
+    x, calls = ta.asarray(values, device=gpu), gpu.backend.factors.library.calls
+    for call in (ta.linalg.inv, ta.linalg.det, lambda y: ta.linalg.solve(y, y[..., :2])):
+        calls.clear()
+        wanted = call(ta.asarray(values))
+        np.testing.assert_allclose(ta.to_numpy(call(x)), ta.to_numpy(wanted), rtol=1e-8, atol=1e-9)
+        assert function in calls
+        assert not {"xgetrf", "getrf_batched"} - {function} & set(calls)
+    ta.linalg.cholesky(x @ x.mT)
+    assert "xpotrf" in calls
 
 
 def test_errors_and_empty_matrices(gpu):

@@ -348,8 +348,8 @@ class Factors(Protocol):
     call, and `matinv` always does; all others that of the first matrix.
     """
 
-    def is_one_call(self, n: int, count: int, /) -> bool:
-        """Whether matrices of n rows are one call of the functions that say so. Their pivots are int32 then."""
+    def is_one_call(self, function: str, n: int, count: int, /) -> bool:
+        """Whether matrices of n rows are one call of "potrf", or of "getrf" and what follows. Pivots are int32 then."""
         ...
 
     def inverts_at_once(self, n: int, /) -> bool:

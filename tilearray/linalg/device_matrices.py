@@ -75,7 +75,7 @@ class DeviceMatrices:
         """Return the triangular factor of positive-definite matrices."""
         a = _columns(x, opmath(dtype))
         if a.size:
-            _kept, (first,) = self._places(a)
+            _kept, (first,) = self._places("potrf", a)
             info = self._run("potrf", a, not upper, x.shape[-1], _count(a.shape[:-2]), first)
             _check(to_numpy(info), _NOT_POSITIVE)
         return _rounded((tril if upper else triu)(a).mT, dtype)
@@ -148,7 +148,7 @@ class DeviceMatrices:
         b = _columns(x2 if x2.shape[:-2] == stack else broadcast_to(x2, (*stack, n, columns)), wide)
         if not (a.size and b.size):
             return _rounded(b.mT, dtype)
-        _kept, (first, right) = self._places(a, b)
+        _kept, (first, right) = self._places("getrf", a, b)
         info, pivots = self._factored(a, first)
         said = self._fetched(info)
         self._solve(b, first, pivots, right)
@@ -276,9 +276,9 @@ class DeviceMatrices:
 
         return found
 
-    def _places(self, a: Any, b: Any = None) -> tuple[Any, list[int]]:
-        """Return by which addresses the library finds matrices and their right sides, and what must stay meanwhile."""
-        if self._factors.is_one_call(a.shape[-1], _count(a.shape[:-2])):
+    def _places(self, function: str, a: Any, b: Any = None) -> tuple[Any, list[int]]:
+        """Return by which addresses a function finds matrices and their right sides, and what must stay meanwhile."""
+        if self._factors.is_one_call(function, a.shape[-1], _count(a.shape[:-2])):
             return _addressed(a, b)
         return None, [x._address for x in (a, b) if x is not None]
 
@@ -299,7 +299,7 @@ class DeviceMatrices:
             _kept, places = _addressed(a, found)
             return found, told(self._run("matinv", a, n, count, *places))
         a = _copied(x, wide)
-        _kept, (first, second) = self._places(a, found)
+        _kept, (first, second) = self._places("getrf", a, found)
         info, pivots = self._factored(a, first)
         said = told(info)
         if self._factors.inverts_stacks(n, count):
@@ -312,7 +312,7 @@ class DeviceMatrices:
     def _factored(self, a: Any, first: int) -> tuple[Any, Any]:
         """Overwrite matrices with their LU factors; return which ones are singular, and the pivots."""
         n, count = a.shape[-1], _count(a.shape[:-2])
-        pivots = new_like(a, a.shape[:-1], _INT32 if self._factors.is_one_call(n, count) else dtypes.int64)
+        pivots = new_like(a, a.shape[:-1], _INT32 if self._factors.is_one_call("getrf", n, count) else dtypes.int64)
         return self._run("getrf", a, n, count, first, pivots._address), pivots
 
     def _solve(self, b: Any, first: int, pivots: Any, right: int) -> None:
@@ -326,7 +326,7 @@ class DeviceMatrices:
         a = _columns(x, wide)
         if not a.size:
             return new_like(x, (*stack, n), wide)
-        _kept, (first,) = self._places(a)
+        _kept, (first,) = self._places("getrf", a)
         _, pivots = self._factored(a, first)
         rows = broadcast_to(arange(1, n + 1, dtype=pivots.dtype, device=x.device), (*stack, n))
         operands = diagonal(a, 0, -2, -1), pivots, rows

@@ -34,14 +34,18 @@ _CHECK = (
 )
 SMALL = 256
 """The largest matrices of which a stack is one call."""
-INVERTED = 256
-"""The largest matrices of which a stack is inverted by `getri`; larger ones are solutions of equations."""
+LARGE, MANY = 512, 4
+"""The largest matrices of which a stack of so many has LU factors in one call. On an H100 those of 16 float64 matrices
+of 512 rows take 4.2 ms so, and 16.7 in a loop; of 4 of them 4.1 and 4.2, of 2 of 256 rows 1.2 and 0.9."""
+INVERTED = 64
+"""The largest matrices of which a stack is inverted by `getri`; larger ones are solutions of equations. On an H100 it
+takes 0.13 ms for 200 float64 matrices of 64 rows, as equations do; for 64 of 128 rows 0.54, and 0.24 so; for 16 of 256
+rows 3.4 and 0.42."""
 JACOBI_STACKS = 32
 """The most rows and columns of the matrices of which a stack is one call for singular values: the library's limit."""
-JACOBI_ALONE = 1024
+JACOBI_ALONE = 512
 """The most rows and columns of other matrices whose singular values are computed by rotations, not by QR steps. On an
-H100 the factors of 512 x 512 float32 take 19 ms so, and 44 by QR steps, of 1000 x 1000 54 and 104; the values alone of
-1000 x 1000 float64 91 and 67."""
+H100 the factors of 100 x 100 float32 take 2.6 ms so, and 6.9 by QR steps, of 512 x 512 19 and 44."""
 JACOBI_ELEMENTS = 2**24
 """The most elements of matrices that are one call for singular values; the workspace has a size of 32 bits."""
 AT_ONCE = 16
@@ -76,9 +80,9 @@ class Factors:
         library = bindings("cublas")
         return library, Handles(self._device, library.create, library.set_stream)
 
-    def is_one_call(self, n: int, count: int) -> bool:
-        """Whether a stack is one call, which takes addresses of matrices. Its pivots are int32 then."""
-        return count > 1 and n <= SMALL
+    def is_one_call(self, function: str, n: int, count: int) -> bool:
+        """Whether a stack is one call of a function: "potrf", "getrf" or "syevd". Its pivots are int32 then."""
+        return count > 1 and (n <= SMALL or (function == "getrf" and n <= LARGE and count >= MANY))
 
     def inverts_at_once(self, n: int) -> bool:
         """Whether `matinv` takes matrices of n rows."""
@@ -86,7 +90,7 @@ class Factors:
 
     def inverts_stacks(self, n: int, count: int) -> bool:
         """Whether `getri` inverts a stack."""
-        return self.is_one_call(n, count) and n <= INVERTED
+        return self.is_one_call("getrf", n, count) and n <= INVERTED
 
     def svd_function(self, m: int, n: int, count: int) -> str:
         """The name of the function that takes matrices of m rows and n columns, m >= n."""
@@ -122,7 +126,7 @@ class Factors:
 
     def potrf(self, stream: int, dtype: str, lower: bool, n: int, count: int, a: int, info: int) -> None:
         """Overwrite one triangle of Hermitian matrices with their Cholesky factors; info > 0: there is none."""
-        if self.is_one_call(n, count):
+        if self.is_one_call("potrf", n, count):
             library, handles, _ = self._loaded
             function = getattr(library, f"{_LETTERS[dtype]}potrf_batched")
             handles.run(stream, function, 0 if lower else 1, n, a, n, info, count)
@@ -136,7 +140,7 @@ class Factors:
 
     def getrf(self, stream: int, dtype: str, n: int, count: int, a: int, pivots: int, info: int) -> None:
         """Overwrite matrices with their LU factors, and write pivots from 1; info > 0: the matrix is singular."""
-        if self.is_one_call(n, count):
+        if self.is_one_call("getrf", n, count):
             library, handles = self._blas
             function = getattr(library, f"{_LETTERS[dtype]}getrf_batched")
             handles.run(stream, function, n, a, n, pivots, info, count)
@@ -153,7 +157,7 @@ class Factors:
     ) -> None:
         """Overwrite right sides with the solutions, from the factors and pivots of `getrf`."""
         size = _ITEMSIZE[dtype]
-        if self.is_one_call(n, count):
+        if self.is_one_call("getrf", n, count):
             library, handles = self._blas
             function = getattr(library, f"{_LETTERS[dtype]}getrs_batched")
             said = ctypes.c_int()
@@ -217,7 +221,7 @@ class Factors:
         real = _REAL.get(dtype, dtype)
         code, values = NUMBERS[dtype].code, NUMBERS[real].code
         step, step_of_values = n * n * _ITEMSIZE[dtype], n * _ITEMSIZE[real]
-        if self.is_one_call(n, count):
+        if self.is_one_call("syevd", n, count):
             self._syev_batched(stream, (int(vectors), 0 if lower else 1, n, code, a, n, values, w, code), count, info)
             return
 
