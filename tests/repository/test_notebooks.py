@@ -124,7 +124,7 @@ def test_the_first_one_shows_pictures_and_the_stages_of_an_expression():
     assert sum("image/jpeg" in output.get("data", {}) for output in outputs) == 4
     texts = ["".join(output.get("text", "")) for output in outputs]
     assert any(text.startswith("dtypes  x0: uint8, x1: float32\ngraph   out0: ") for text in texts)
-    assert any("@triton.jit\ndef multiply_rows(" in text for text in texts)
+    assert any("@triton.jit\ndef multiply_small_planes(" in text for text in texts)
 
 
 @pytest.mark.usefixtures("extra")
