@@ -40,7 +40,7 @@ class FakeSolver:
     options : list of int
         What `create_gesvdj_info` has made.
     unconverged : int
-        What Jacobi methods say of each matrix.
+        What rotations say of each matrix.
     """
 
     def __init__(self) -> None:
@@ -71,10 +71,6 @@ class FakeSolver:
                 return lambda handle, *given: self._gesvdj_batched(code, *given)
             one = getattr(self, f"_{base[1:]}")
             return lambda handle, *given: one(code, *given)
-        if base[1:] == "gesvdj":
-            if base != name:
-                return lambda handle, jobz, econ, *given: self._length_of_rotations(jobz, *given)
-            return lambda handle, *given: self._gesvdj(_CODES[base[0]], *given)
         if base[1:] in ("orgqr", "ungqr"):
             return self._length if base != name else lambda *given: self._orgqr(base, *given)
         function = getattr(self, f"_{base}", None) if not name.startswith("_") else None
@@ -229,25 +225,17 @@ class FakeSolver:
         size, real = np.dtype(_DTYPES[code]).itemsize, np.dtype(_DTYPES[_REAL[code]]).itemsize
         for i in range(count):
             left, right = u + i * m * m * size, v + i * n * n * size
-            said = self._rotated(
-                code, jobz, 0, m, n, a + i * lda * n * size, lda, s + i * n * real, left, ldu, right, ldv
-            )
+            said = self._rotated(code, jobz, m, n, a + i * lda * n * size, lda, s + i * n * real, left, ldu, right, ldv)
             _say(info + 4 * i, said)
 
-    def _gesvdj(self, code, jobz, econ, m, n, a, lda, s, u, ldu, v, ldv, work, length, info, options):
-        assert options in self.options
-        assert length >= m
-        self.calls.append("gesvdj")
-        _say(info, self._rotated(code, jobz, econ, m, n, a, lda, s, u, ldu, v, ldv))
-
-    def _rotated(self, code, jobz, econ, m, n, a, lda, s, u, ldu, v, ldv):
+    def _rotated(self, code, jobz, m, n, a, lda, s, u, ldu, v, ldv):
         """V and not its adjoint. Like the library, it takes no extreme numbers and no zeros for granted."""
         assert m >= n, "wide matrices are transposed"
         assert 0 not in (u, v), "the library writes to both also for values alone"
         x = _matrix(a, code, m, n, lda)
         size = np.linalg.norm(x.astype("complex128"))
         assert 2.0**-53 < size < 2.0001 or (x == 1).all()
-        left, values, right = np.linalg.svd(x, full_matrices=not econ)
+        left, values, right = np.linalg.svd(x)
         x[...] = 7
         _view(s, _DTYPES[_REAL[code]], (n,), (1,))[...] = values
         _matrix(u, code, m, left.shape[1], ldu)[...] = left if jobz else 7

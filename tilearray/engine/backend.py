@@ -363,7 +363,7 @@ class Factors(Protocol):
     def svd_function(self, m: int, n: int, count: int, /) -> str:
         """The name of the function for singular values of matrices with m >= n.
 
-        It is "gesvd", "gesvdj" or "gesvdj_batched". All three take the same arguments.
+        It is "gesvd" or "gesvdj_batched". Both take the same arguments.
         """
         ...
 
@@ -427,18 +427,11 @@ class Factors(Protocol):
         """Write descending singular values of matrices with m >= n; and both factors if asked."""
         ...
 
-    def gesvdj(
-        self, stream: Stream, dtype: str, vectors: bool, full: bool, m: int, n: int, count: int, a: int, s: int, u: int,
-        v: int, info: int, /,
-    ) -> None:  # fmt: skip
-        """Do the same, but write V, not its adjoint. Memory for both factors is given always."""
-        ...
-
     def gesvdj_batched(
         self, stream: Stream, dtype: str, vectors: bool, full: bool, m: int, n: int, count: int, a: int, s: int, u: int,
         v: int, info: int, /,
     ) -> None:  # fmt: skip
-        """Do the same as `gesvdj`, with a square U always."""
+        """Do the same, but write V, not its adjoint, and a square U. Memory for both factors is given always."""
         ...
 
     def geev(self, stream: Stream, dtype: str, n: int, count: int, a: int, w: int, vectors: int, info: int, /) -> None:

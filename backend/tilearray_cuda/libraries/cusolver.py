@@ -42,10 +42,9 @@ INVERTED = 64
 takes 0.13 ms for 200 float64 matrices of 64 rows, as equations do; for 64 of 128 rows 0.54, and 0.24 so; for 16 of 256
 rows 3.4 and 0.42."""
 JACOBI_STACKS = 32
-"""The most rows and columns of the matrices of which a stack is one call for singular values: the library's limit."""
-JACOBI_ALONE = 512
-"""The most rows and columns of other matrices whose singular values are computed by rotations, not by QR steps. On an
-H100 the factors of 100 x 100 float32 take 2.6 ms so, and 6.9 by QR steps, of 512 x 512 19 and 44."""
+"""The most rows and columns of matrices of which a stack is one call for singular values, by rotations: the library's
+limit. On an H100 10,000 of 3 x 3 float32 take 2.1 ms so, and 1.9 s by QR steps, one matrix after the other. Larger ones
+took half the time by rotations, with errors 10 to 40 times as large."""
 JACOBI_ELEMENTS = 2**24
 """The most elements of matrices that are one call for singular values; the workspace has a size of 32 bits."""
 AT_ONCE = 16
@@ -94,9 +93,7 @@ class Factors:
 
     def svd_function(self, m: int, n: int, count: int) -> str:
         """The name of the function that takes matrices of m rows and n columns, m >= n."""
-        if count > 1 and m <= JACOBI_STACKS:
-            return "gesvdj_batched"
-        return "gesvdj" if m <= JACOBI_ALONE else "gesvd"
+        return "gesvdj_batched" if count > 1 and m <= JACOBI_STACKS else "gesvd"
 
     def fetch(self, stream: int, info: int, count: int) -> Callable[[], np.ndarray]:
         """Begin to copy the int32 of matrices to the host; the result waits for the copy, not for later work."""
@@ -249,27 +246,18 @@ class Factors:
 
         self._general("xgesvd", stream, count, arguments, info)
 
-    def gesvdj(
-        self, stream: int, dtype: str, vectors: bool, full: bool, m: int, n: int, count: int, a: int, s: int, u: int,
-        v: int, info: int,
-    ) -> None:  # fmt: skip
-        """Do what `gesvd` does, by rotations. It writes V, and needs the memory of vectors also for values alone."""
-        size, size_of_values = _ITEMSIZE[dtype], _ITEMSIZE[_REAL.get(dtype, dtype)]
-        fixed, width = (int(vectors), int(not full), m, n), m if full else n
-
-        def arguments(i: int) -> tuple[int, ...]:
-            left, right = u + i * m * width * size, v + i * n * n * size
-            return (*fixed, a + i * m * n * size, m, s + i * n * size_of_values, left, m, right, n)
-
-        places = [(arguments(i), info + i * _INFO, ()) for i in range(count)]
-        self._rotated(f"{_LETTERS[dtype]}gesvdj", stream, size, places)
-
     def gesvdj_batched(
         self, stream: int, dtype: str, vectors: bool, full: bool, m: int, n: int, count: int, a: int, s: int, u: int,
         v: int, info: int,
     ) -> None:  # fmt: skip
-        """Do what `gesvdj` does for a stack of small matrices in one call. U is square, whatever `full` is."""
+        """Do what `gesvd` does for a stack of small matrices, by rotations. It writes V, and a square U in any case.
+
+        It needs the memory of vectors also for values alone.
+        """
         del full
+        library, handles, _ = self._loaded
+        function = getattr(library, f"{_LETTERS[dtype]}gesvdj_batched")
+        size_of = getattr(library, f"{_LETTERS[dtype]}gesvdj_batched_buffer_size")
         size, size_of_values = _ITEMSIZE[dtype], _ITEMSIZE[_REAL.get(dtype, dtype)]
         most = max(1, JACOBI_ELEMENTS // (m * m))
 
@@ -277,8 +265,15 @@ class Factors:
             left, right = u + i * m * m * size, v + i * n * n * size
             return (int(vectors), m, n, a + i * m * n * size, m, s + i * n * size_of_values, left, m, right, n)
 
-        places = [(arguments(i), info + i * _INFO, (min(most, count - i),)) for i in range(0, count, most)]
-        self._rotated(f"{_LETTERS[dtype]}gesvdj_batched", stream, size, places)
+        def calls(handle: int) -> None:
+            options = self._rotation(handle)
+            length = size_of(handle, *arguments(0), options, min(most, count))
+            memory = self._device.allocate(length * size, stream)
+            for i in range(0, count, most):
+                number = min(most, count - i)
+                function(handle, *arguments(i), memory.pointer, length, info + i * _INFO, options, number)
+
+        handles.run(stream, calls)
 
     def geev(self, stream: int, dtype: str, n: int, count: int, a: int, w: int, vectors: int, info: int) -> None:
         """Write the complex eigenvalues of matrices, and their right eigenvectors if the address is not 0.
@@ -312,28 +307,8 @@ class Factors:
 
         handles.run(stream, one_call)
 
-    def _rotated(
-        self, name: str, stream: int, size: int, places: list[tuple[tuple[int, ...], int, tuple[int, ...]]]
-    ) -> None:
-        """Call a Jacobi method for some places: its arguments, where it writes info, and the number of matrices.
-
-        The first place needs the largest workspace, in elements of `size` bytes.
-        """
-        library, handles, _ = self._loaded
-        function, size_of = getattr(library, name), getattr(library, f"{name}_buffer_size")
-
-        def calls(handle: int) -> None:
-            options = self._rotation(handle)
-            arguments, _, number = places[0]
-            length = size_of(handle, *arguments, options, *number)
-            memory = self._device.allocate(length * size, stream)
-            for arguments, info, number in places:
-                function(handle, *arguments, memory.pointer, length, info, options, *number)
-
-        handles.run(stream, calls)
-
     def _rotation(self, handle: int) -> int:
-        """The options of the Jacobi methods, which a call writes to: one for each handle.
+        """The options of rotations, which a call writes to: one for each handle.
 
         Sweeps end at the accuracy of the dtype unless another tolerance is set.
         """
