@@ -40,6 +40,7 @@ def _compare(case: str) -> None:
     rng, device, chosen = np.random.default_rng(8), emulated_device(), list[str]()
     fits = small_planes.SmallPlanes.fits
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(small_planes, "MANY_ROWS", 1024)
         patch.setattr(small_planes.SmallPlanes, "fits", lambda *given: chosen.append(case) or fits(*given))
         for dtype in ("bool", "int8", "float16", "float32", "float64", "complex64", "complex128"):
             hosts = [(rng.normal(size=shape) * 9).astype(dtype) for shape in shapes]

@@ -48,7 +48,7 @@ OPTIONS = """
 """Calls beside those of `scripts/_differentiability.py`, which has one of each public function."""
 
 _UNLIKE = re.compile(
-    r"(arg)?partition|empty|to_torch|vectorize|linalg\.|fft\.|special\.|random\.|to_device|save|searchsorted\(w"
+    r"(arg)?partition|empty|to_torch|vectorize|(abs\()?linalg\.|fft\.|special\.|random\.|to_device|save|searchsorted\(w"
 )
 """The functions whose results may differ: the order of others, memory as it was, other libraries."""
 _OF_COMPLEX = {"median", "nanmedian"}

@@ -16,20 +16,46 @@ from tilearray_cuda.kernels.schedules.linear import Linear
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 
-SMALL_PLANE, MANY = 512, 2048
-"""The most elements of a small plane, and the fewest planes, or rows.
+SMALL_PLANE, NEAR_PLANE, MANY = 128, 512, 2048
+"""The most elements of a small plane, also where neighbours in memory are near each other in the loop; and the fewest
+planes.
 
 On an H100 slices of 16 x 16 float32 are added at 2978 GB/s so, and at 1696 by a plane a program; of 20 x 24 at 2790 and
 1510, and of 32 x 32 at 2776 and 2872.
 """
-SHORT_ROW, SHORT_ROW_OF_BYTES = 4, 16
-"""The most elements of a row, and of one of bytes.
+SHORT_ROW, SHORT_ROW_OF_BYTES, MANY_ROWS = 4, 16, 2**16
+"""The most elements of a row, and of one of bytes, and the fewest rows.
 
 On an H100 the differences of all pairs of 2000 points of 3 float32 take 33 us so, and 77 in tiles, of 4 43 and 56, of 8
 48 and 33; sums of 16 million bytes in rows of 8 of 9 25 and 50, in rows of 32 of 33 24 and 19.
 """
+NEAR, RUN = 128, 16
+"""Of elements that lie within a run of so many in the memory of an operand, the most that lie between two neighbours in
+the loop: a block has several of them then, and else one."""
 BLOCK = Tile(1, 512, 4)
 """Outer products of (3, 1) and (1, 3) are written at 2356 GB/s in such blocks, and at 1461 in blocks of 1024."""
+
+
+def _is_near(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether elements that are neighbours in the memory of an operand are near each other in the loop.
+
+    >>> several = (400, 20, 1), (400, 1, 20), (1, 9000, 180000), (1, 0, 0)
+    >>> [_is_near((9000, 20, 20), strides) for strides in several]
+    [True, True, False, True]
+    >>> _is_near((32, 32, 64, 64, 4), (8192, 256, 4, 262144, 1))
+    False
+    """
+    inner, axes = 1, list[tuple[int, int, int]]()
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if stride:
+            axes.append((abs(stride), inner, extent))
+            inner *= extent
+    for step, between, extent in sorted(axes):
+        if between > NEAR:
+            return False
+        if step * extent >= RUN:
+            break
+    return True
 
 
 class SmallPlanes(Linear):
@@ -42,17 +68,22 @@ class SmallPlanes(Linear):
         """The most bytes of an element of which there are many small planes or short rows; None if there are none.
 
         >>> from types import SimpleNamespace
-        >>> shapes = (9000, 3, 4), (9000, 30, 40), (9000, 3), (9000, 10)
-        >>> [SmallPlanes.facts(SimpleNamespace(shape=shape)) for shape in shapes]
+        >>> shapes = (9000, 3, 4), (9000, 30, 40), (90000, 3), (90000, 10)
+        >>> [SmallPlanes.facts(SimpleNamespace(shape=shape, strides=())) for shape in shapes]
         [16, None, 16, 1]
+        >>> SmallPlanes.facts(SimpleNamespace(shape=(9000, 20, 20), strides=((400, 20, 1), (1, 9000, 180000))))
         """
         *slower, rows, columns = loop.shape
         outer = prod(slower)
-        if outer * rows < MANY:
-            return None
-        if columns <= SHORT_ROW or (slower and outer >= MANY and rows * columns <= SMALL_PLANE):
+        if slower and outer >= MANY and rows * columns <= SMALL_PLANE:
             return 16
-        return 1 if columns <= SHORT_ROW_OF_BYTES else None
+        if slower and outer >= MANY and rows * columns <= NEAR_PLANE:
+            most = 16
+        elif columns <= SHORT_ROW_OF_BYTES and outer * rows >= MANY_ROWS:
+            most = 16 if columns <= SHORT_ROW else 1
+        else:
+            return None
+        return most if all(_is_near(loop.shape, strides) for strides in loop.strides) else None
 
     @classmethod
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule | None:
