@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -29,8 +28,6 @@ from tilearray.arrays.triangular import eye, tril, triu
 from tilearray.engine.backend import Factors
 from tilearray.engine.context import STATE, decided
 from tilearray.engine.execute import run_fixed
-from tilearray.engine.expression import ExpressionBuilder
-from tilearray.engine.operation import FixedOperation
 from tilearray.engine.signature import signature_of
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.manipulation import broadcast_to, diagonal, expand_dims, new_like, reshape, squeeze
@@ -38,15 +35,14 @@ from tilearray.functions.reduce import reduce
 from tilearray.functions.reductions import all, any, count_nonzero, max, min, prod, sum
 from tilearray.functions.searching import where
 from tilearray.geometry.layout import Layout
-from tilearray.ops.arithmetic import abs, add, choose, divide, maximum, minimum, multiply, negative, subtract
+from tilearray.linalg import device_kernels as kernels
+from tilearray.ops.arithmetic import abs, minimum
 from tilearray.ops.elementary import log
 from tilearray.ops.execute import store
-from tilearray.ops.number_parts import conj, frexp_mantissa, isfinite, isnan, sign
+from tilearray.ops.number_parts import conj, isfinite, isnan, sign
 from tilearray.ops.promotion_methods import COMPLEX_OF, REAL_PART, opmath
-from tilearray.ops.reduction import call_row
 
 _INT32: Final = dtypes.int32
-_SMALLEST: Final = float(np.finfo(np.float64).tiny)
 _LARGEST: Final = float(np.finfo(np.float64).max)
 
 _SINGULAR = "Singular matrix"
@@ -305,7 +301,7 @@ class DeviceMatrices:
         if self._factors.inverts_stacks(n, count):
             self._run("getri", a, n, count, first, pivots._address, second)
         else:
-            run_fixed(_identity(wide), [n**2, n + 1], found)
+            run_fixed(kernels.identity(wide), [n**2, n + 1], found)
             self._solve(found, first, pivots, second)
         return found, said
 
@@ -330,7 +326,7 @@ class DeviceMatrices:
         _, pivots = self._factored(a, first)
         rows = broadcast_to(arange(1, n + 1, dtype=pivots.dtype, device=x.device), (*stack, n))
         operands = diagonal(a, 0, -2, -1), pivots, rows
-        return run_fixed(_exchanged(wide, pivots.dtype), operands, new_like(x, (*stack, n), wide))
+        return run_fixed(kernels.exchanged(wide, pivots.dtype), operands, new_like(x, (*stack, n), wide))
 
     def _eigh(self, x: Any, lower: bool, wide: np.dtype, vectors: bool) -> tuple[Any, Any]:
         a, values, n = new_like(x, x.shape, wide), new_like(x, x.shape[:-1], _real(wide)), x.shape[-1]
@@ -338,7 +334,7 @@ class DeviceMatrices:
             return values, a
 
         def launched(word: Any) -> tuple[Any, Any]:
-            run_fixed(_triangles(x.dtype, wide), [*_read(x, a), 1 if lower else -1, _word(word, a)], a)
+            run_fixed(kernels.triangles(x.dtype, wide), [*_read(x, a), 1 if lower else -1, _word(word, a)], a)
             return None, self._run("syevd", a, vectors, lower, n, _count(x.shape[:-2]), a._address, values._address)
 
         said = self._reporting(launched)
@@ -389,11 +385,11 @@ class DeviceMatrices:
         u = new_like(x, (*stack, m if is_square else n, m), wide)
         v = new_like(x, (*stack, n, n), wide)
         operands = [*_read(x, a), _as_memory(_readable(sizes, dtypes.float64), a), _word(word, a)]
-        run_fixed(_scaled(x.dtype, wide), operands, a)
+        run_fixed(kernels.scaled(x.dtype, wide), operands, a)
         how = full_matrices is not None, bool(full_matrices), m, n, _count(stack)
         info = self._run(function, a, *how, a._address, s._address, u._address, v._address)
         found = new_like(s, s.shape)
-        run_fixed(_restored(s.dtype), [s, broadcast_to(squeeze(sizes, axis=-1), s.shape)], found)
+        run_fixed(kernels.restored(s.dtype), [s, broadcast_to(squeeze(sizes, axis=-1), s.shape)], found)
         if full_matrices is None:
             return (u, found, v), info
         left = u.mT if full_matrices or not is_square else u[..., :n, :].mT
@@ -408,7 +404,7 @@ class DeviceMatrices:
             return values, right
 
         def launched(word: Any) -> tuple[Any, Any]:
-            run_fixed(_finite(x.dtype, a.dtype), [*_read(x, a), _word(word, a)], a)
+            run_fixed(kernels.finite(x.dtype, a.dtype), [*_read(x, a), _word(word, a)], a)
             addresses = a._address, values._address, right._address if vectors else 0
             return None, self._run("geev", a, n, _count(x.shape[:-2]), *addresses)
 
@@ -441,173 +437,10 @@ class _Said(NamedTuple):
 # --- matrices in memory -----------------------------------------------------------------------------------------------
 
 
-@cache
-def _identity(dtype: np.dtype) -> FixedOperation:
-    """Return the operation that writes identity matrices of n * n elements each, from that and from n + 1."""
-    builder, integer = ExpressionBuilder(), dtypes.int64
-    place, size, step = builder.node("index"), builder.number(integer), builder.number(integer)
-    place = builder.call("remainder", (place, size), integer, "{x} % {y}")
-    place = builder.call("remainder", (place, step), integer, "{x} % {y}")
-    found = builder.call("equal", (place, builder.constant(0, integer)), dtypes.bool_, "{x} == {y}")
-    return FixedOperation("inv", builder.build([builder.cast(found, dtypes.bool_, dtype)], [dtype]))
-
-
-@cache
-def _addresses() -> FixedOperation:
-    """Return the operation that writes addresses of matrices: of `count` of them, and then of those of another stack.
-
-    Its operands are `count`, and of each stack the first address and the bytes of a matrix.
-    """
-    builder, integer = ExpressionBuilder(), dtypes.int64
-    place, (count, first, step, second, distance) = builder.node("index"), [builder.number(integer) for _ in range(5)]
-
-    def called(row: Any, *nodes: int) -> int:
-        return call_row(builder, row, *nodes, dtype=integer)
-
-    near = called(add, first, called(multiply, place, step))
-    far = called(add, second, called(multiply, called(subtract, place, count), distance))
-    is_near = builder.call("less", (place, count), dtypes.bool_, "{x} < {y}")
-    found = call_row(builder, choose, is_near, near, far, dtype=integer)
-    return FixedOperation("linalg", builder.build([found], [integer]))
-
-
-@cache
-def _scaled(given: np.dtype, dtype: np.dtype) -> FixedOperation:
-    """Return the operation that writes columns of matrices divided by the powers of 2 that are next to their norms.
-
-    Matrices of zeros, and those with inf or NaN, become matrices of ones, as not every iteration takes them. The
-    operands are those of `_read`, the norms, and a word in which a norm that is not finite is reported.
-    """
-    builder = ExpressionBuilder()
-    element, matrix, _, _ = _columns_read(builder, given)
-    size = builder.node("gather", builder.memory(dtypes.float64), matrix)
-    is_finite = _is_finite(builder, size, dtypes.float64)
-    _report(builder, builder.call("logical_not", (is_finite,), dtypes.bool_, "~{x}"))
-    middle = dtypes.complex128 if dtypes.info(dtype).kind == "complex" else dtypes.float64
-    is_usual, power = _power(builder, size)
-    factor = call_row(builder, divide, builder.constant(1.0, dtypes.float64), power)
-    factor = builder.cast(factor, dtypes.float64, middle)
-    found = call_row(builder, multiply, builder.cast(element, given, middle), factor, dtype=middle)
-    one = builder.cast(builder.constant(True, dtypes.bool_), dtypes.bool_, middle)
-    found = call_row(builder, choose, is_usual, found, one, dtype=middle)
-    return FixedOperation("svd", builder.build([builder.cast(found, middle, dtype)], [dtype]))
-
-
-@cache
-def _restored(dtype: np.dtype) -> FixedOperation:
-    """Return the operation that multiplies singular values by what `_scaled` divides by; those of zeros are 0."""
-    builder = ExpressionBuilder()
-    value, size = builder.array(dtype), builder.array(dtypes.float64)
-    is_usual, power = _power(builder, size)
-    factor = call_row(builder, choose, is_usual, power, size)
-    found = call_row(builder, multiply, builder.cast(value, dtype, dtypes.float64), factor)
-    return FixedOperation("svd", builder.build([builder.cast(found, dtypes.float64, dtype)], [dtype]))
-
-
-@cache
-def _inverses(dtype: np.dtype) -> FixedOperation:
-    """Return the operation that writes the inverses of values above a limit, and 0 for the others."""
-    builder = ExpressionBuilder()
-    value, limit = builder.array(dtype), builder.array(dtype)
-    counts = builder.call("greater", (value, limit), dtypes.bool_, "{x} > {y}")
-    one, zero = builder.constant(1.0, dtype), builder.constant(0.0, dtype)
-    inverse = call_row(builder, divide, one, call_row(builder, choose, counts, value, one, dtype=dtype), dtype=dtype)
-    return FixedOperation(
-        "pinv", builder.build([call_row(builder, choose, counts, inverse, zero, dtype=dtype)], [dtype])
-    )
-
-
-def _power(builder: ExpressionBuilder, size: int) -> tuple[int, int]:
-    """Add whether a norm is finite and not 0, and the largest normal power of 2 that is not above it."""
-    double = dtypes.float64
-    is_finite = _is_finite(builder, size, double)
-    is_positive = builder.call("greater", (size, builder.constant(0.0, double)), dtypes.bool_, "{x} > {y}")
-    is_usual = builder.call("logical_and", (is_finite, is_positive), dtypes.bool_, "{x} & {y}")
-    one = builder.constant(1.0, double)
-    size = call_row(builder, choose, is_usual, size, one)
-    half = call_row(builder, frexp_mantissa, size)
-    power = call_row(builder, divide, size, call_row(builder, add, half, half))
-    return is_usual, call_row(builder, maximum, power, builder.constant(_SMALLEST, double))
-
-
-@cache
-def _triangles(given: np.dtype, dtype: np.dtype) -> FixedOperation:
-    """Return the operation that copies one triangle of matrices into columns, and reports inf and NaN in it.
-
-    The operands are those of `_read`, 1 for the lower triangle or -1 for the upper one, and a word for the report. What
-    is reported becomes 0, like the other triangle.
-    """
-    builder, integer = ExpressionBuilder(), dtypes.int64
-    element, _, row, column = _columns_read(builder, given)
-    element = builder.cast(element, given, dtype)
-    below = call_row(builder, subtract, row, column, dtype=integer)
-    below = call_row(builder, multiply, below, builder.number(integer), dtype=integer)
-    is_read = builder.call("greater_equal", (below, builder.constant(0, integer)), dtypes.bool_, "{x} >= {y}")
-    return FixedOperation("linalg", builder.build([_kept(builder, element, is_read, dtype)], [dtype]))
-
-
-@cache
-def _finite(given: np.dtype, dtype: np.dtype) -> FixedOperation:
-    """Return the operation that copies matrices into columns, and reports inf and NaN in a word; these become 0."""
-    builder = ExpressionBuilder()
-    element = builder.cast(_columns_read(builder, given)[0], given, dtype)
-    every = builder.constant(True, dtypes.bool_)
-    return FixedOperation("linalg", builder.build([_kept(builder, element, every, dtype)], [dtype]))
-
-
-def _columns_read(builder: ExpressionBuilder, given: np.dtype) -> tuple[int, int, int, int]:
-    """Add the element at each place of columns, one after the other; also the number of its matrix, row and column.
-
-    The operands are those of `_read`. Elements are gathered, so that a program has many small matrices: a tile would be
-    of one matrix.
-    """
-    memory, place = builder.memory(given), builder.node("index")
-    m, n, *steps = [builder.number(dtypes.int64) for _ in range(5)]
-
-    def called(name: str, sign: str, x: int, y: int) -> int:
-        return builder.call(name, (x, y), dtypes.int64, f"{{x}} {sign} {{y}}")
-
-    row, line = called("remainder", "%", place, m), called("floor_divide", "//", place, m)
-    column, matrix = called("remainder", "%", line, n), called("floor_divide", "//", line, n)
-    parts = [called("multiply", "*", *pair) for pair in zip((matrix, row, column), steps, strict=True)]
-    distance = called("add", "+", called("add", "+", parts[0], parts[1]), parts[2])
-    return builder.node("gather", memory, distance), matrix, row, column
-
-
-def _kept(builder: ExpressionBuilder, element: int, is_read: int, dtype: np.dtype) -> int:
-    """Add elements that are read and finite, and 0 for others. Those that are read and not finite are reported."""
-    is_finite = _is_finite(builder, element, dtype)
-    is_kept = builder.call("logical_and", (is_finite, is_read), dtypes.bool_, "{x} & {y}")
-    _report(builder, builder.call("not_equal", (is_kept, is_read), dtypes.bool_, "{x} != {y}"))
-    zero = builder.cast(builder.constant(False, dtypes.bool_), dtypes.bool_, dtype)
-    return call_row(builder, choose, is_kept, element, zero, dtype=dtype)
-
-
-def _is_finite(builder: ExpressionBuilder, element: int, dtype: np.dtype) -> int:
-    """Add whether an element is finite."""
-    return builder.call("isfinite", (element,), dtypes.bool_, isfinite.triton[dtypes.info(dtype).kind])
-
-
-def _report(builder: ExpressionBuilder, condition: int) -> None:
-    """Add a word as the next operand, in which elements with a condition are reported."""
-    builder.node("report", condition, builder.constant(1, dtypes.int64), builder.memory(dtypes.int64))
-
-
 def _word(word: Any, x: Any) -> Any:
     """Return a word for reports as an operand of a loop that writes `x`."""
     signature = signature_of(Layout(x.shape, (0,) * x.ndim), dtypes.int64, x.device)
     return x._make(word, 0, signature)
-
-
-@cache
-def _exchanged(dtype: np.dtype, pivot: np.dtype) -> FixedOperation:
-    """Return the operation that negates elements whose pivot is another row than theirs."""
-    builder = ExpressionBuilder()
-    element, *rows = builder.array(dtype), builder.array(pivot), builder.array(pivot)
-    moved = builder.call("not_equal", tuple(rows), dtypes.bool_, "{x} != {y}")
-    opposite = call_row(builder, negative, element, dtype=dtype)
-    found = call_row(builder, choose, moved, opposite, element, dtype=dtype)
-    return FixedOperation("det", builder.build([found], [dtype]))
 
 
 def _columns(x: Any, dtype: np.dtype) -> Any:
@@ -655,7 +488,7 @@ def _addressed(a: Any, b: Any = None) -> tuple[Any, list[int]]:
     count, a_step = _count(a.shape[:-2]), _step(a)
     found = new_like(a, (count if b is None else 2 * count,), dtypes.int64)
     others = (0, 0) if b is None else (b._address, _step(b))
-    run_fixed(_addresses(), [count, a._address, a_step, *others], found)
+    run_fixed(kernels.addresses(), [count, a._address, a_step, *others], found)
     first = found._address
     return found, [first] if b is None else [first, first + found.itemsize * count]
 
@@ -743,7 +576,7 @@ def _inverse(values: Any, limit: Any) -> Any:
     found = new_like(values, shape)
     if not found.size:
         return found
-    return run_fixed(_inverses(values.dtype), [broadcast_to(values, shape), broadcast_to(limit, shape)], found)
+    return run_fixed(kernels.inverses(values.dtype), [broadcast_to(values, shape), broadcast_to(limit, shape)], found)
 
 
 def _spectral(values: Any, ord: Any) -> Any:
