@@ -12,6 +12,17 @@ from support.kernels import needs_triton
 pytestmark = [needs_triton, pytest.mark.slow]
 
 
+def _with_lapack() -> Any:
+    """Return an emulated GPU whose cuSOLVER is LAPACK."""
+    pytest.importorskip("scipy", reason="SciPy is not installed")
+    from support.fake_cusolver import FakeFactors
+    from support.interpreter.emulated_gpu import emulated_device
+
+    device = emulated_device()
+    device.backend.factors = FakeFactors(device.backend)
+    return device
+
+
 @pytest.mark.parametrize("name", ["bool", "int8", "uint64", "bfloat16", "float8_e4m3fn", "float8_e8m0fnu", "complex64"])
 def test_triangles(process, name):
     process.pool.submit(_triangles, name).result()
@@ -49,17 +60,12 @@ def test_inverses_and_solutions(process, name, at_once):
 
 def _inverses(name: str, at_once: int) -> None:
     """The addresses of matrices and of right sides are written by one launch; inverses lie as their operands."""
-    pytest.importorskip("scipy", reason="SciPy is not installed")
+    device = _with_lapack()
     from unittest import mock
-
-    from support.fake_cusolver import FakeFactors
-    from support.interpreter.emulated_gpu import emulated_device
 
     import tilearray as ta
     from tilearray_cuda.libraries import cusolver
 
-    device = emulated_device()
-    device.backend.factors = FakeFactors(device.backend)
     rng = np.random.default_rng(3)
     near = 1e-4 if name == "float32" else 1e-12
     for shape in ((4, 4), (1, 1), (7, 3, 3), (2, 3, 2, 2)):
@@ -88,14 +94,9 @@ def test_singular_values(process, name):
 
 def _singular_values(name: str) -> None:
     """Three launches, for norms, multiples and values; U times S is exact where the library is, of all scales."""
-    pytest.importorskip("scipy", reason="SciPy is not installed")
-    from support.fake_cusolver import FakeFactors
-    from support.interpreter.emulated_gpu import emulated_device
-
+    device = _with_lapack()
     import tilearray as ta
 
-    device = emulated_device()
-    device.backend.factors = FakeFactors(device.backend)
     rng = np.random.default_rng(3)
     limits = np.finfo(name)
     scales = np.array([1, limits.tiny, limits.max / 64, 0, -(2.0**-9)])
@@ -127,14 +128,9 @@ def test_eigenvalues(process, name):
 
 def _eigenvalues(name: str) -> None:
     """One launch, which reads one triangle and reports inf and NaN in it, in matrices of any layout."""
-    pytest.importorskip("scipy", reason="SciPy is not installed")
-    from support.fake_cusolver import FakeFactors
-    from support.interpreter.emulated_gpu import emulated_device
-
+    device = _with_lapack()
     import tilearray as ta
 
-    device = emulated_device()
-    device.backend.factors = FakeFactors(device.backend)
     rng = np.random.default_rng(3)
     near = {"float16": 1e-2, "float64": 1e-12, "complex128": 1e-12}.get(name, 1e-4)
     more = {"float16": 2, "int32": 1}.get(name, 0)  # casts of results, or of the operand
@@ -167,14 +163,9 @@ def test_reports_of_inf_and_nan(process, name):
 
 def _reports(name: str) -> None:
     """Wherever they are in what is read, also in the imaginary part; words for reports are taken back."""
-    pytest.importorskip("scipy", reason="SciPy is not installed")
-    from support.fake_cusolver import FakeFactors
-    from support.interpreter.emulated_gpu import emulated_device
-
+    device = _with_lapack()
     import tilearray as ta
 
-    device = emulated_device()
-    device.backend.factors = FakeFactors(device.backend)
     bads = [np.inf, -np.inf, np.nan] + [complex(1, np.nan), complex(1, -np.inf)] * (name[0] == "c")
     for shape in ((3, 3), (4, 2, 2), (33, 33)):
         places = [(0, 0), (shape[-1] - 1, 0), (0, shape[-1] - 1), (1, 1)]
@@ -208,14 +199,9 @@ def test_determinants(process, name):
 
 def _determinants(name: str) -> None:
     """Rows that were exchanged change the sign, in stacks with pivots of 32 bits and in matrices with 64."""
-    pytest.importorskip("scipy", reason="SciPy is not installed")
-    from support.fake_cusolver import FakeFactors
-    from support.interpreter.emulated_gpu import emulated_device
-
+    device = _with_lapack()
     import tilearray as ta
 
-    device = emulated_device()
-    device.backend.factors = FakeFactors(device.backend)
     rng = np.random.default_rng(3)
     for shape in ((4, 4), (1, 1), (5, 3, 3), (2, 3, 2, 2)):
         host = (rng.normal(size=shape) + (1j * rng.normal(size=shape) if name.startswith("c") else 0)).astype(name)

@@ -75,13 +75,7 @@ def cumulative_sum(
     known = again(words, x)
     if known is not None:
         return known
-    include_initial = checked_flag("cumulative_sum", "include_initial", include_initial)
-    x = as_array("cumulative_sum", x)
-    axis = _scanned_axis("cumulative_sum", x, axis)
-    wanted, initial = sum_dtype("cumulative_sum", x, dtype), 0 if include_initial else None
-    order = order_on(x.device, "cumulative_sum", order)
-    found = scan("cumulative_sum", "add", x, axis, wanted, initial, order, words)
-    return finished("cumulative_sum", found, out)
+    return _accumulated("cumulative_sum", "add", words, x, axis, dtype, out, include_initial, order)
 
 
 def cumulative_prod(
@@ -109,13 +103,27 @@ def cumulative_prod(
     known = again(words, x)
     if known is not None:
         return known
-    include_initial = checked_flag("cumulative_prod", "include_initial", include_initial)
-    x = as_array("cumulative_prod", x)
-    axis = _scanned_axis("cumulative_prod", x, axis)
-    wanted, initial = sum_dtype("cumulative_prod", x, dtype), 1 if include_initial else None
-    order = order_on(x.device, "cumulative_prod", order)
-    found = scan("cumulative_prod", "multiply", x, axis, wanted, initial, order, words)
-    return finished("cumulative_prod", found, out)
+    return _accumulated("cumulative_prod", "multiply", words, x, axis, dtype, out, include_initial, order)
+
+
+def _accumulated(
+    function: str,
+    how: str,
+    words: Words | None,
+    given: Any,
+    axis: Any,
+    dtype: Any,
+    out: Any,
+    include_initial: Any,
+    order: Any,
+) -> Any:
+    """The running sums or products."""
+    include_initial = checked_flag(function, "include_initial", include_initial)
+    x = as_array(function, given)
+    axis = _scanned_axis(function, x, axis)
+    wanted, initial = sum_dtype(function, x, dtype), int(how == "multiply") if include_initial else None
+    found = scan(function, how, x, axis, wanted, initial, order_on(x.device, function, order), words)
+    return finished(function, found, out)
 
 
 def scan(

@@ -75,9 +75,9 @@ class SmallPlanes(Linear):
         """
         *slower, rows, columns = loop.shape
         outer = prod(slower)
-        if slower and outer >= MANY and rows * columns <= SMALL_PLANE:
+        if outer >= MANY and rows * columns <= SMALL_PLANE:
             return 16
-        if slower and outer >= MANY and rows * columns <= NEAR_PLANE:
+        if outer >= MANY and rows * columns <= NEAR_PLANE:
             most = 16
         elif columns <= SHORT_ROW_OF_BYTES and outer * rows >= MANY_ROWS:
             most = 16 if columns <= SHORT_ROW else 1
