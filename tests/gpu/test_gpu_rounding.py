@@ -32,6 +32,10 @@ from support.rounding_cases import (
 )
 
 import tilearray as ta
+from tilearray.engine.execute import run_fixed
+from tilearray.engine.expression import ExpressionBuilder
+from tilearray.engine.operation import FixedOperation
+from tilearray.random.formulas import Value
 
 RANDOM = 60_000
 """Random operands of an operation, beside the hard ones."""
@@ -151,6 +155,17 @@ def test_sqrt(flush: bool) -> None:
     x = np.abs(floats(np.random.default_rng(2), 126))
     got = on_gpu("sqrt", "approx", [x], flush_to_zero=flush)
     assert relative(got, np.sqrt(x.astype(np.float64))).max() <= 2.0**-23
+
+
+def test_roots_of_all_normal_numbers_between_limits_are_rounded_once() -> None:
+    builder, kind = ExpressionBuilder(), np.dtype("float32")
+    root = Value(builder, builder.array(kind), kind).sqrt_of_normal()
+    operation = FixedOperation("root", builder.build([root.node], [kind]))
+    found, bits = ta.empty(2**23, dtype=kind, device="cuda"), ta.arange(2**23, dtype="int32", device="cuda")
+    for exponent in range(27, 227):
+        x = (bits + (exponent << 23)).view("float32")
+        run_fixed(operation, [x], found)
+        assert ta.all(found == ta.sqrt(x)), exponent
 
 
 @pytest.mark.parametrize("mode", ["full", "approx"])

@@ -194,6 +194,14 @@ def test_approximations_are_of_the_right_function(call: str, interpreter: Interp
         np.testing.assert_array_equal(got, flushes[call.partition("_ftz")[0]])
 
 
+def test_a_root_of_a_normal_number_is_rounded_once(interpreter: Interpreter) -> None:
+    rng = np.random.default_rng(1)
+    bits = rng.integers(27 << 23, 227 << 23, 8000, dtype=np.int32)
+    x = np.concatenate([bits.view(np.float32), np.float32([2.0**-100, 2.0**100, 1, 4, np.nextafter(np.float32(1), 2)])])
+    got = run(interpreter, raw_source("sqrt_of_normal(x)", ["float32"], "float32"), [x], "float32")
+    np.testing.assert_array_equal(got, np.sqrt(x))
+
+
 # --- what the compiler makes of them ------------------------------------------------------------------------------
 
 
@@ -231,6 +239,11 @@ def test_an_approximation_is_one_instruction(call: str) -> None:
     arch = ARCHITECTURES[list(APPROXIMATE).index(call) % 3]
     source = raw_source(call, ["float32"] * (1 + ("y" in call)), "float32")
     assert instructions(source, arch) == APPROXIMATE[call][0]
+
+
+def test_a_root_of_a_normal_number_has_no_branch() -> None:
+    source = raw_source("sqrt_of_normal(x)", ["float32"], "float32")
+    assert instructions(source, 90) == ["fma.rn.f32", "mul.rn.f32", "neg.f32", "rsqrt.approx.ftz.f32"]
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)

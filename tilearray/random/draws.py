@@ -15,7 +15,7 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
-from tilearray.random.formulas import Value, log, sine_of_turns
+from tilearray.random.formulas import Value, log, sine_and_cosine
 
 UNIT = {dtypes.bfloat16: (1, 8), dtypes.float16: (1, 11), dtypes.float32: (1, 24), dtypes.float64: (2, 53)}
 """For each float dtype, the words of an element, and its random bits: all multiples of 2**-bits in [0, 1)."""
@@ -136,7 +136,7 @@ def normal(dtype: np.dtype, shifted: bool, scaled: bool) -> FixedOperation:
     words = Words(ExpressionBuilder(), shifted, size)
     first, second = words.pair()
     is_even = (words.index & 1) ^ 1  # cos x = sin(x + a quarter turn)
-    value = normal_of(first, second, is_even.to(dtypes.int32), wide)
+    value = normal_of(first, second, is_even.to(second.dtype), wide)
     if scaled:
         value = value * words.number(wide) + words.number(wide)
     return words.operation("normal", value.to(dtype))
@@ -147,25 +147,32 @@ def exponential(dtype: np.dtype, shifted: bool, scaled: bool) -> FixedOperation:
     """Return the draw of exponential numbers, by inversion; if `scaled`, times a number."""
     wide = computed_in(dtype)
     words = Words(ExpressionBuilder(), shifted, words_of(dtype))
-    value = log(above_zero(words.word(), wide)) * -1.0
+    value = log_of_word(words.word(), wide, -1.0)
     if scaled:
         value = value * words.number(wide)
     return words.operation("exponential", value.to(dtype))
 
 
 def normal_of(first: Value, second: Value, quarters: Value, dtype: np.dtype) -> Value:
-    """Return the sine of a point in the plane that two words give, turned by some quarters of a turn."""
+    """Return the sine of a point in the plane that two words give, turned by some quarters of a turn.
+
+    The second word is the angle, as a fraction of a turn. Its lower bits are the rest, within an eighth of a turn, and
+    the two upper bits after rounding are the quarter: the second one of them swaps sine and cosine, the first one is
+    the sign.
+    """
     bits = 8 * second.dtype.itemsize
-    radius = (log(above_zero(first, dtype)) * -2.0).sqrt()
     signed = dtypes.int32 if bits == 32 else dtypes.int64
-    rest = (second << 2).bits(signed).to(dtype) * 0.5**bits
-    quarter = ((second + 2 ** (bits - 3)) >> bits - 2).to(dtypes.int32) + quarters
-    return radius * sine_of_turns(quarter, rest)
+    sine, cosine = sine_and_cosine((second << 2).bits(signed).to(dtype) * 0.5**bits)
+    quarter = second + 2 ** (bits - 3)
+    is_odd = (quarter & 2 ** (bits - 2)).equals(0) ^ (quarters & 1).equals(0)
+    found = is_odd.select(cosine, sine)
+    square = log_of_word(first, dtype, -2.0).at_least(float(np.finfo(dtype).epsneg))  # 0 for a word that rounds to 1
+    return square.sqrt_of_normal() * found.with_sign_of(quarter + (quarters << bits - 2))
 
 
-def above_zero(word: Value, dtype: np.dtype) -> Value:
-    """Return a word as a float in (0, 1]: the middle of its interval, rounded."""
-    return (word.to(dtype) + 0.5) * 0.5 ** (8 * word.dtype.itemsize)
+def log_of_word(word: Value, dtype: np.dtype, times: float = 1.0) -> Value:
+    """Return the logarithm of a word as a fraction, times a power of two: of the middle of its interval, rounded."""
+    return log(word.to(dtype) + 0.5, times, -8 * word.dtype.itemsize)
 
 
 @cache

@@ -83,6 +83,14 @@ class Value(NamedTuple):
         name = "tl.sqrt_rn" if self.dtype == dtypes.float32 else "tl.sqrt"
         return self.unary("sqrt", name + "({x})")
 
+    def sqrt_of_normal(self) -> Value:
+        """Return the square root, rounded once, of a number within [2**-100, 2**100]."""
+        return self.unary("sqrt", "sqrt_of_normal({x})") if self.dtype == dtypes.float32 else self.sqrt()
+
+    def at_least(self, least: float) -> Value:
+        """Return the larger one of this number and a constant."""
+        return self._call("maximum", "tl.maximum({x}, {y})", least)
+
     def floor(self) -> Value:
         """Return the largest integer that is not larger."""
         return self.unary("floor", "tl.math.floor({x})")
@@ -95,6 +103,11 @@ class Value(NamedTuple):
         """Return the bits as another dtype of the same size."""
         template = f"{{x}}.to(tl.{dtype.name}, bitcast=True)"
         return Value(self.builder, self.builder.call("bitcast", (self.node,), dtype, template), dtype)
+
+    def with_sign_of(self, word: Value) -> Value:
+        """Return the float, negated where the upper bit of a word of its size is set."""
+        bits = self.bits(word.dtype) ^ (word & 2 ** (8 * word.dtype.itemsize - 1))
+        return bits.bits(self.dtype)
 
     def unary(self, name: str, triton: str) -> Value:
         """Return a function of the value, in its dtype."""
@@ -126,10 +139,10 @@ _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 """ln 2 in two parts: the first one has 32 bits, so its products with exponents are exact in float64."""
 
 LOG_32 = (
-    *(0.3333333134651184, -0.2500081956386566, 0.20001226663589478, -0.1662336140871048),
-    *(0.14201781153678894, -0.13160169124603271, 0.12761414051055908, -0.07634329795837402),
+    *(0.3333379030227661, -0.250017374753952, 0.19967976212501526, -0.1656617969274521),
+    *(0.1485057771205902, -0.14342448115348816, 0.0898665189743042),
 )
-"""(ln(1 + f) - f + f * f / 2) / f**3 for 1 + f within [sqrt(1/2), sqrt(2)]: 6e-9."""
+"""(ln(1 + f) - f + f * f / 2) / f**3 for 1 + f within [sqrt(1/2), sqrt(2)]: 5e-8 of the logarithm."""
 LOG_64 = (
     *(0.6666666666666734, 0.3999999999941449, 0.28571428742422034, 0.2222219857019954),
     *(0.18183564460722826, 0.1531404750811025, 0.14795977001843855),
@@ -144,13 +157,13 @@ SINE = {
 }
 """sin(pi / 2 * t) / t in t**2, for t within [-1/2, 1/2]: 5e-9, 5e-18."""
 COSINE = {
-    dtypes.float32: (*(1.0, -1.2337005138397217, 0.25366920232772827, -0.02086007222533226, 0.0009036317351274192),),
+    dtypes.float32: (1.0, -1.2336976528167725, 0.2536032199859619, -0.020417282357811928),
     dtypes.float64: (
         *(1.0, -1.2337005501361697, 0.2536695079010467, -0.020863480763311227, 0.0009192602741833652),
         *(-2.520203677169169e-05, 4.710609762656704e-07, -6.321260979616036e-09),
     ),
 }
-"""cos(pi / 2 * t) in t**2, for t within [-1/2, 1/2]: 5e-11, 3e-20."""
+"""cos(pi / 2 * t) in t**2, for t within [-1/2, 1/2]: 4e-8, 3e-20."""
 
 
 _LN2_HIGH_PART = {dtypes.float32: 0.693145751953125, dtypes.float64: _LN2_HIGH}
@@ -182,24 +195,21 @@ def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
     return found
 
 
-def log(x: Value) -> Value:
-    """Return the natural logarithm of a normal number above 0.
+def log(x: Value, times: float = 1.0, shift: int = 0) -> Value:
+    """Return the natural logarithm of ``x * 2**shift``, times a power of two, for a normal number x above 0.
 
     x is 2**e times a mantissa within [sqrt(1/2), sqrt(2)]. Near 1 the result is as accurate as elsewhere.
     """
     mantissa, root = _FORMATS[x.dtype]
-    integer = _INTEGER[x.dtype]
-    bits = x.bits(integer)
-    exponent = (bits - root) >> mantissa
-    f = (bits - (exponent << mantissa)).bits(x.dtype) - 1.0
-    e = exponent.to(x.dtype)
-    half = f * f * 0.5
+    above = x.bits(_INTEGER[x.dtype]) - (root - (shift << mantissa))
+    e = (above >> mantissa).to(x.dtype)
+    f = ((above & (1 << mantissa) - 1) + root).bits(x.dtype) - 1.0
     if x.dtype == dtypes.float32:
-        return f - (half - f * f * f * polynomial(f, LOG_32)) + e * _LN2
+        return f * polynomial(f, [times * number for number in (1.0, -0.5, *LOG_32)]) + e * (_LN2 * times)
     s = f / (f + 2.0)
-    square = s * s
+    square, half = s * s, f * f * 0.5
     rest = s * (half + square * polynomial(square, LOG_64))  # f - half + rest is the logarithm: 2 s = f - s f
-    return e * _LN2_HIGH - ((half - (rest + e * _LN2_LOW)) - f)
+    return (e * _LN2_HIGH - ((half - (rest + e * _LN2_LOW)) - f)) * times
 
 
 def exp(x: Value) -> Value:
@@ -228,10 +238,7 @@ def log1p(x: Value) -> Value:
     return rounded.equals(0.0).select(x, log(sum_) * ratio)
 
 
-def sine_of_turns(quarter: Value, rest: Value) -> Value:
-    """Return the sine of an angle: whole quarter turns as an integer, and a rest within half a quarter of a turn."""
+def sine_and_cosine(rest: Value) -> tuple[Value, Value]:
+    """Return the sine and the cosine of an angle within an eighth of a turn, given in quarters of a turn."""
     square = rest * rest
-    sine = rest * polynomial(square, SINE[rest.dtype])
-    cosine = polynomial(square, COSINE[rest.dtype])
-    found = (quarter & 1).equals(0).select(sine, cosine)
-    return (quarter & 2).equals(0).select(found, found * -1.0)
+    return rest * polynomial(square, SINE[rest.dtype]), polynomial(square, COSINE[rest.dtype])

@@ -21,7 +21,7 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
-from tilearray.random.draws import Words, above_zero, normal_of
+from tilearray.random.draws import Words, log_of_word, normal_of
 from tilearray.random.formulas import Value, exp, log, log1p, polynomial
 
 REJECTED = -1.0
@@ -49,12 +49,12 @@ def gamma(dtype: np.dtype, places: bool, arrays: bool) -> FixedOperation:
     first, second, third, fourth = words.quarters()
     is_low = shape < 1.0
     d = is_low.select(shape + 1.0, shape) - 1 / 3
-    x = normal_of(first, second, words.constant(1, dtypes.int32), dtype)
+    x = normal_of(first, second, words.constant(1, second.dtype), dtype)
     root = x / (d * 9.0).sqrt() + 1.0
     v = root * root * root
     inside = (v.constant(0.0) < v).select(v, v.constant(1.0))
-    accepts = log(above_zero(third, dtype)) < x * x * 0.5 + d - d * inside + d * log(inside)
-    power = log(above_zero(fourth, dtype)) / is_low.select(shape, shape.constant(1.0))
+    accepts = log_of_word(third, dtype) < x * x * 0.5 + d - d * inside + d * log(inside)
+    power = log_of_word(fourth, dtype) / is_low.select(shape, shape.constant(1.0))
     value = d * v * is_low.select(exp(power), power.constant(1.0))
     value = ((root.constant(0.0) < root) & accepts).select(value, REJECTED)
     return words.operation("gamma", shape.equals(0.0).select(shape, value))

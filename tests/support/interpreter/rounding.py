@@ -22,6 +22,7 @@ PTX: dict[str, Any] = {
     "div": lambda x, y: np.divide(x, y),
     "rcp": lambda x: np.reciprocal(x),
     "sqrt": lambda x: np.sqrt(x),
+    "rsqrt": lambda x: 1 / np.sqrt(x),
     "ex2": lambda x: np.exp2(x),
     "lg2": lambda x: np.log2(x),
     "tanh": lambda x: np.tanh(x),

@@ -84,6 +84,13 @@ def sqrt_approx_ftz(x):
     return tl.inline_asm_elementwise("sqrt.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
 
 
+def sqrt_of_normal(x):
+    """The root, rounded once, for x in 2**-100 to 2**100: what `tl.sqrt_rn` computes there, without its branches."""
+    inverse = tl.inline_asm_elementwise("rsqrt.approx.ftz.f32 $0, $1;", "=f,f", [x], tl.float32, is_pure=True, pack=1)
+    root = x * inverse
+    return libdevice.fma(libdevice.fma(-root, root, x), inverse * 0.5, root)
+
+
 def exp_approx(x):
     """exp, as a power of 2, within 2 + floor(abs(1.173 * x)) ulp of the correctly rounded one."""
     return exp2_approx(x * 1.4426950408889634)
