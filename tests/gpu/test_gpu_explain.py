@@ -7,8 +7,8 @@ import importlib.util
 import pytest
 
 import tilearray as ta
-from tilearray.engine.caches import PLANS, leaves
-from tilearray.engine.context import STATE
+from tilearray.engine.caches import PLANS
+from tilearray.engine.execute import plans_in_force
 from tilearray.explaining import debug
 
 
@@ -21,9 +21,7 @@ def test_the_machine_code_is_what_the_driver_loads():
     assert kernel.arch == x.device.backend.arch
     x[:, :1000] + x[:, :1000].T
     (plan,) = [
-        plan
-        for plan in leaves(STATE.get().plans)
-        if plan.operation.name == "add" and plan.kernel.source.text == kernel.source
+        plan for plan in plans_in_force() if plan.operation.name == "add" and plan.kernel.source.text == kernel.source
     ]
     function = plan.kernel.function.handle
     attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NUM_REGS

@@ -48,6 +48,7 @@ def test_indexing_is_numpys(process, name):
         "_powers",
         "_tiles",
         "_tiles_of_views",
+        "_remembered",
     ],
 )
 def test_on_the_device(process, name):
@@ -222,6 +223,15 @@ def _ranges() -> None:
             host = ta.to_numpy(function(*arguments, device="cpu", **options))
             assert ours.dtype == host.dtype, (arguments, options)
             np.testing.assert_array_equal(ours, host, err_msg=f"{arguments} {options}")
+
+
+def _remembered() -> None:
+    from support.interpreter.emulated_gpu import emulated_device
+    from support.oracles.remembered import FUNCTIONS, check_draws, check_words
+
+    check_draws(emulated_device())
+    for name in FUNCTIONS:
+        check_words(name, emulated_device())
 
 
 def _launches() -> None:

@@ -26,6 +26,7 @@ from tilearray.engine.devices import CPU, Device, DeviceLike, as_device, common_
 from tilearray.engine.execute import is_recorded, run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
+from tilearray.engine.remembered import Words, again, remember_launch
 from tilearray.engine.signature import HostData, dense_signature, over
 from tilearray.errors import ShapeError, shown
 from tilearray.functions.arguments import all_arrays, as_array
@@ -68,7 +69,9 @@ def tril(x: Array | HostData, /, k: int = 0) -> Array:
     Array([[1, 0, 0],
            [4, 5, 0]], dtype=int64, device='cpu')
     """
-    return _triangle(x, k, "tril")
+    words = ("tril", k) if k.__class__ is int else None
+    known = again(words, x)
+    return _triangle(x, k, "tril", words) if known is None else known
 
 
 def triu(x: Array | HostData, /, k: int = 0) -> Array:
@@ -93,10 +96,12 @@ def triu(x: Array | HostData, /, k: int = 0) -> Array:
     Array([[0, 2, 3],
            [0, 0, 6]], dtype=int64, device='cpu')
     """
-    return _triangle(x, k, "triu")
+    words = ("triu", k) if k.__class__ is int else None
+    known = again(words, x)
+    return _triangle(x, k, "triu", words) if known is None else known
 
 
-def _triangle(x: Array | HostData, k: Any, function: str) -> Array:
+def _triangle(x: Array | HostData, k: Any, function: str, words: Words | None) -> Array:
     x = as_array(function, x)
     shape = x.shape
     k = as_int(k, function, "k")
@@ -111,7 +116,10 @@ def _triangle(x: Array | HostData, k: Any, function: str) -> Array:
         rows, columns = shape[-2:]
         is_stack = len(shape) > 2
         numbers = [columns, *[rows] * is_stack, max(-rows, min(k, columns))]
-        return run_fixed(_kept(function, x.dtype, is_stack), [x, *numbers], result)
+        operation, operands = _kept(function, x.dtype, is_stack), [x, *numbers]
+        run_fixed(operation, operands, result)
+        remember_launch(words, x, operation, operands, result, result)
+        return result
     zero = False if x.dtype == dtypes.bool_ else 0
     return execute(choose, (_mask(shape[-2], shape[-1], k, function == "tril", x.device), x, zero), result)
 

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from tilearray.engine.backend import AnyLoop
-from tilearray.engine.caches import PLANS, leaves
-from tilearray.engine.context import STATE
+from tilearray.engine.caches import PLANS
+from tilearray.engine.execute import plans_in_force
 from tilearray.engine.expression import Expression
 from tilearray.engine.plan import ALIGNED, Plan
 from tilearray.explaining.wording import class_text, graph_text, inputs_text, loop_text
@@ -37,7 +37,7 @@ def planned(compute: Callable[[], Any]) -> tuple[Any, list[Plan]]:
     """
     PLANS.clear()
     result = compute()
-    return result, [cast(Plan, plan) for plan in dict.fromkeys(leaves(STATE.get().plans))]
+    return result, [*dict.fromkeys(plans_in_force())]
 
 
 def stages(plan: Plan) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tilearray.engine.caches import PLANS, Nested, TwoGenerations, leaf_at
+from tilearray.engine.caches import PLANS, Nested, TwoGenerations, leaf_at, leaves
 from tilearray.engine.call import Careful
 from tilearray.engine.context import STATE, plans_of
 from tilearray.engine.devices import Device
@@ -68,6 +68,11 @@ def run(operation: Operation, keys: list[Key], operands: Sequence[Any], out: Any
     return plan.call(state.stream, *operands) if out is None else plan.call(state.stream, out, *operands)
 
 
+def plans_in_force() -> list[Plan]:
+    """Return the plans of the active semantics, without the calls that `tilearray.engine.remembered` keeps."""
+    return [leaf for leaf in leaves(STATE.get().plans) if isinstance(leaf, Plan)]
+
+
 def recorder_of(keys: Sequence[Key], out: ArrayBase | None) -> Recorder | None:
     """Return what runs operations on a device whose operations are recorded, if an operand is on one.
 
@@ -102,7 +107,7 @@ def run_fixed(operation: FixedOperation, operands: Sequence[ArrayBase | int | fl
 
     Each number is checked against the dtype of its input.
     """
-    return run(operation, _keys_of(operation, operands), operands, out, _refuse)
+    return run(operation, keys_of(operation, operands), operands, out, _refuse)
 
 
 class FixedCall:
@@ -127,13 +132,14 @@ class FixedCall:
         epoch = PLANS.epoch
         run_fixed(self._operation, operands, out)
         if state.recording is None:
-            path = (self._operation.into, out._signature, *_keys_of(self._operation, operands))
+            path = (self._operation.into, out._signature, *keys_of(self._operation, operands))
             plan = leaf_at(plans_of(state.semantics), path)
             if plan is not None:  # a device that records calls makes none; another thread may have evicted it
                 self._known = epoch, plan.call
 
 
-def _keys_of(operation: FixedOperation, operands: Sequence[ArrayBase | int | float]) -> list[Key]:
+def keys_of(operation: FixedOperation, operands: Sequence[ArrayBase | int | float]) -> list[Key]:
+    """Return the keys of operands: signatures, and the dtypes of numbers."""
     return [
         operand._signature if dtype is None else typed_scalar(dtype)  # type: ignore[union-attr]
         for operand, dtype in zip(operands, operation.graph.scalar_dtypes, strict=True)

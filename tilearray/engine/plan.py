@@ -71,9 +71,6 @@ class Plan:
         ``call(stream, *operands)``, or ``call(stream, out, *operands)`` if there is a target. It returns the result.
     stages : tuple of Stage
         All launches in order, if there are several; `loop` and `kernel` are then those of the first one.
-    of_array : callable or None
-        ``of_array(stream, x)`` is the call of a reduction whose other operands follow from the array: their number, for
-        example. It is None until somebody needs it.
     """
 
     operation: Operation
@@ -83,7 +80,6 @@ class Plan:
     kernel: Any
     call: Call
     stages: tuple[Stage, ...] = ()
-    of_array: Call | None = None
 
 
 Key = Signature | ScalarClass | TypedScalar

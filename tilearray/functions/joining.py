@@ -26,6 +26,7 @@ from tilearray.engine.devices import CPU, common_device
 from tilearray.engine.execute import FixedCall, is_recorded, run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
+from tilearray.engine.remembered import Words, again, is_plain, remember_launch
 from tilearray.engine.signature import ArrayBase, HostData, Signature, empty_array, over, signature_of
 from tilearray.errors import DTypeError, OperandError, ShapeError
 from tilearray.functions.arguments import all_arrays, as_array, deepest, listed
@@ -218,12 +219,12 @@ def _joining(word: np.dtype, count: int, in_rows: bool) -> FixedOperation:
 _JOININGS: TwoGenerations[Joining] = TwoGenerations(512)
 _signature_of = attrgetter("_signature")
 
-Words = tuple[str, Any, int]
-"""How a call asks for a joining: its function, the axis, and `State.changes`."""
-
 
 def _again(words: Words, arrays: Any) -> Any:
-    """Join arrays of signatures that a call in the same words joined before; None if there was none."""
+    """Join arrays of signatures that a call in the same words joined before; None if there was none.
+
+    Words are the function, the axis, and `State.changes`.
+    """
     if words[1].__class__ is not int or (arrays.__class__ is not list and arrays.__class__ is not tuple):
         return None
     state = STATE.get()
@@ -468,14 +469,22 @@ def roll(x: A | HostData, /, shift: int | tuple[int, ...], axis: int | tuple[int
     >>> ta.roll(ta.asarray([[1, 2], [3, 4]]), (1, 1), axis=(0, 1)).tolist()
     [[4, 3], [2, 1]]
     """
+    words = ("roll", shift, axis) if is_plain(shift) and is_plain(axis) else None
+    known = again(words, x)
+    if known is not None:
+        return known
     x = as_array("roll", x)
     shape = x.shape
     if axis is not None:
-        return _rolled(x, _shifts(shift, axis, len(shape)))
+        return _rolled(x, _shifts(shift, axis, len(shape)), words)
     if isinstance(shift, (tuple, list)):
         raise ShapeError(f"roll: expected one shift if axis is None, got {shift}; write axis= with one for each shift")
     step = as_int(shift, "roll", "shift")
-    return _rolled(x, [step]) if len(shape) == 1 else reshape(_rolled(reshape(x, -1), [step]), shape)
+    if len(shape) == 1:
+        return _rolled(x, [step], words)
+    if _gathers(x) and step % x.size:
+        return _gathered(x, [(1, x.size, -step % x.size)], words)
+    return reshape(_rolled(reshape(x, -1), [step]), shape)
 
 
 def _shifts(shift: Any, axis: Any, ndim: int) -> list[int]:
@@ -500,7 +509,7 @@ def _each(given: Any) -> list[Any]:
     return list(cast("list[Any]", given)) if isinstance(given, (tuple, list)) else [given]
 
 
-def _rolled(x: A, shifts: Sequence[int]) -> A:
+def _rolled(x: A, shifts: Sequence[int], words: Words | None = None) -> A:
     """Every combination of the parts of all axes, assigned to its place: 2**k of them for k axes that roll.
 
     On a GPU few dense elements are gathered at once.
@@ -508,22 +517,32 @@ def _rolled(x: A, shifts: Sequence[int]) -> A:
     steps = [step % size if size else 0 for step, size in zip(shifts, x.shape)]
     if not any(steps):
         return c_contiguous(x)
+    if _gathers(x):
+        axes = zip(x.strides, x.shape, steps)
+        return _gathered(x, [(stride, size, size - step) for stride, size, step in axes if step], words)
     result = new_like(x, x.shape)
-    layout = x._signature.layout
-    if layout.size <= FEW and layout.contiguous and _computes_places(x):
-        rolled = [(stride, size, size - step) for stride, size, step in zip(layout.strides, x.shape, steps) if step]
-        memory = x._view(Layout(layout.shape, (0,) * layout.ndim))
-        return run_fixed(_rolling(x.dtype, len(rolled)), [memory, *itertools.chain.from_iterable(rolled)], result)
     for parts in itertools.product(*[_parts(size, step) for size, step in zip(x.shape, steps)]):
         source, target = (tuple(side) for side in zip(*parts))
         store(get(result, target), get(x, source))
     return result
 
 
-def _computes_places(x: ArrayBase) -> bool:
-    """Return whether kernels compute places on the device of an array, and nobody follows or records it."""
-    device = x._signature.device
-    return not is_recorded(device) and device.backend.computes_places and dtypes.info(x.dtype).kind in ANY
+def _gathers(x: ArrayBase) -> bool:
+    """Return whether a roll gathers the elements of an array: few dense ones that nobody follows or records."""
+    device, layout = x._signature.device, x._signature.layout
+    if not 0 < layout.size <= FEW or not layout.contiguous or is_recorded(device):
+        return False
+    return device.backend.computes_places and dtypes.info(x.dtype).kind in ANY
+
+
+def _gathered(x: A, axes: Sequence[tuple[int, int, int]], words: Words | None) -> A:
+    """Roll a dense array along axes, of each of which `_rolling` takes three numbers, in one launch."""
+    layout, result = x._signature.layout, new_like(x, x.shape)
+    operation, memory = _rolling(x.dtype, len(axes)), x._view(Layout(layout.shape, (0,) * layout.ndim))
+    operands = [memory, *itertools.chain.from_iterable(axes)]
+    run_fixed(operation, operands, result)
+    remember_launch(words, x, operation, operands, result, result)
+    return result
 
 
 @lru_cache(256)

@@ -19,6 +19,7 @@ from tilearray.engine.context import STATE, State
 from tilearray.engine.devices import common_device
 from tilearray.engine.execute import run
 from tilearray.engine.operation import Operation
+from tilearray.engine.remembered import again_of_arrays
 from tilearray.engine.signature import ArrayBase, HostData, check_array
 from tilearray.errors import OperandError, ShapeError, shown
 from tilearray.functions import device_einsum, device_products
@@ -26,7 +27,7 @@ from tilearray.functions.arguments import all_arrays, as_array, common_dtype, re
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.manipulation import broadcast_to, expand_dims, permute_dims, reshape, squeeze
 from tilearray.functions.planned_products import again
-from tilearray.functions.reduce import again_of_arrays, reduce_arrays, refuse
+from tilearray.functions.reduce import reduce_arrays, refuse
 from tilearray.functions.reduction_options import finished
 from tilearray.geometry.shapes import as_int, broadcast_shapes, check_axes, normalize_axes
 from tilearray.ops.arithmetic import multiply
@@ -165,7 +166,7 @@ def vecdot(x1: A | HostData, x2: A | HostData, /, *, axis: int = -1, order: Summ
     >>> ta.vecdot(ta.asarray([[1, 2], [3, 4]]), ta.asarray([10, 1]))
     Array([12, 34], dtype=int64, device='cpu')
     """
-    words = ("vecdot", axis, order, State.changes)
+    words = ("vecdot", axis, order, State.changes) if axis.__class__ is int else None
     known = again_of_arrays(words, x1, x2)
     if known is not None:
         return known

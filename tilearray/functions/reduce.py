@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.engine.array_type import A
 from tilearray.engine.backend import Call
-from tilearray.engine.caches import PLANS
+from tilearray.engine.caches import leaf_at
 from tilearray.engine.context import STATE, State
 from tilearray.engine.execute import run
 from tilearray.engine.operation import Operation, typed_scalar
 from tilearray.engine.plan import Key, Plan
+from tilearray.engine.remembered import INT_OR_NONE, Words, is_plain, remember
 from tilearray.engine.signature import ArrayBase, new_array, signature_of
 from tilearray.errors import WriteError
 from tilearray.geometry.layout import Layout
@@ -26,6 +28,7 @@ from tilearray.ops.reduction import Reduction, measured_in, reduction_of
 from tilearray.ops.summation_order import SummationOrder
 from tilearray.promotion.scalars import Number
 
+CallOf = Callable[[Call], Call]
 FLOAT64 = np.dtype(np.float64)
 NONE: dict[str, Any] = {
     "sum": 0, "prod": 1, "mean": math.nan, "var": math.nan, "std": math.nan, "all": True, "any": False,
@@ -35,63 +38,39 @@ NONE: dict[str, Any] = {
 """The reductions of no elements."""
 
 
-Words = tuple[Any, ...]
-"""How a call asks for a reduction: its function, `axis`, `keepdims`, and `order` if it has one, without other options.
-
-If the dtypes depend on the semantics, `State.changes` follows.
-"""
-_AXES, _FLAGS, _INT = frozenset({int, type(None)}), frozenset({bool, type(None)}), frozenset({int})
-"""The classes of an axis and of `keepdims` in words: 1 also equals True and 1.0, which are read differently."""
+_FLAGS = frozenset({bool, type(None)})
+"""The classes of `keepdims` in words: True also equals 1 and 1.0, which are read differently."""
 
 
 def again(words: Words | None, x: Any) -> Any:
     """Run a reduction for which a call has asked in the same words; None if there was none, or its plan is evicted.
 
-    Of the words the plan of an array's signature follows: the axes and dtypes are found and checked once.
+    Words are the function, `axis`, `keepdims`, and `order` if it has one, without other options; then `State.changes`
+    if the dtypes depend on the semantics. The axes and dtypes are found and checked once.
     """
     if words is None or words[2].__class__ not in _FLAGS:
         return None
-    if words[1].__class__ not in _AXES and not _are_axes(words[1]):
+    if words[1].__class__ not in INT_OR_NONE and not is_plain(words[1]):
         return None
     state = STATE.get()
-    try:
-        run_on = state.plans[words][x._signature].of_array
-    except (KeyError, AttributeError, TypeError):  # not planned, not an Array, or a word is not hashable
-        return None
-    return run_on(state.stream, x)
-
-
-def _are_axes(axis: Any) -> bool:
-    """Whether an axis of words, or a tuple of them, is of the classes that other values may equal."""
-    return axis.__class__ in _AXES or (axis.__class__ is tuple and _INT.issuperset(map(type, axis)))
-
-
-def again_of_arrays(words: Words, *arrays: Any) -> Any:
-    """As `again`, for a reduction of several arrays: their signatures follow the words."""
-    if words[1].__class__ is not int:
-        return None
-    state = STATE.get()
-    try:
-        plan: Any = state.plans[words]
-        for x in arrays:
-            plan = plan[x._signature]
+    try:  # as in `tilearray.engine.remembered.again`: another frame takes a tenth of the time of this one
+        call = state.plans[words][x._signature]
     except (KeyError, AttributeError, TypeError):
         return None
-    return plan.call(state.stream, *arrays)
+    return call(state.stream, x)
 
 
-def remember(words: Words, arrays: Sequence[ArrayBase], operation: Operation, keys: list[Key]) -> Plan | None:
-    """Keep the plan of a reduction or a scan under the words that asked for it, and return it."""
-    if not _are_axes(words[1]):
-        return None
-    root = STATE.get().plans
-    plan: Any = root.get(operation)
-    for key in keys:
-        plan = None if plan is None else plan.get(key)
-    if plan is not None:  # another thread may have evicted it
-        plan.of_array = plan.of_array or plan.call
-        PLANS.keep(root, (words, *[x._signature for x in arrays]), plan)
-    return plan
+def remember_plan(
+    words: Words, arrays: Sequence[ArrayBase], operation: Operation, keys: list[Key], call_of: CallOf | None = None
+) -> None:
+    """Keep the call of a reduction or a scan under the words that asked for it.
+
+    `call_of` returns it if it is not the call of the plan.
+    """
+    if is_plain(words[1]):
+        plan: Plan | None = leaf_at(STATE.get().plans, (operation, *keys))
+        if plan is not None:  # another thread may have evicted it
+            remember(words, arrays, plan.call if call_of is None else call_of(plan.call))
 
 
 def reduce(
@@ -139,19 +118,19 @@ def reduce(
     arrays = (x, _middle(x, axes, dtype, numbers[0], order)) if function in ("var", "std") else (x,)
     keys: list[Key] = [*[array._signature for array in arrays], *[typed_scalar(FLOAT64) for _ in numbers]]
     found = run(operation, keys, (*arrays, *numbers), None, refuse)
-    plan = None if words is None else remember(words, (x,), operation, keys)
-    if plan is not None and len(keys) > 1:
-        plan.of_array = _call_of_array(plan.call, arrays, axes, dtype, numbers, order)
+    if words is not None:
+        call_of = partial(_call_of_array, arrays, axes, dtype, numbers, order) if len(keys) > 1 else None
+        remember_plan(words, (x,), operation, keys, call_of)
     return found
 
 
 def _call_of_array(
-    call: Call,
     arrays: tuple[ArrayBase, ...],
     axes: tuple[int, ...],
     dtype: np.dtype,
     numbers: tuple[float, ...],
     order: SummationOrder,
+    call: Call,
 ) -> Call:
     """Return the call of a mean or a variance of any array with the signature of the first one."""
     if len(arrays) == 1:
@@ -231,7 +210,7 @@ def run_arrays(operation: Reduction, arrays: Sequence[A], words: Words | None) -
     keys: list[Key] = [x._signature for x in arrays]
     found = run(operation, keys, arrays, None, refuse)
     if words is not None:
-        remember(words, arrays, operation, keys)
+        remember_plan(words, arrays, operation, keys)
     return found
 
 

@@ -19,11 +19,13 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.array_type import A
+from tilearray.engine.backend import Indexing
 from tilearray.engine.devices import CPU, common_device
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
-from tilearray.engine.signature import ArrayBase, HostData, dense_signature, over
+from tilearray.engine.remembered import Words, again, is_plain, remember, remember_launch
+from tilearray.engine.signature import ArrayBase, HostData, Signature, dense_signature, over
 from tilearray.errors import DTypeError, ShapeError
 from tilearray.functions.arguments import as_array
 from tilearray.functions.conversion import astype, single, to_numpy
@@ -38,6 +40,7 @@ from tilearray.functions.scans import scan
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.shapes import as_int, as_ints, normalize_axis
 from tilearray.ops.execute import store
+from tilearray.ops.moves import assign
 
 
 def repeat(x: A | HostData, /, repeats: Any, axis: int | None = None) -> A:
@@ -73,23 +76,39 @@ def repeat(x: A | HostData, /, repeats: Any, axis: int | None = None) -> A:
     >>> ta.repeat(ta.asarray([1, 2]), [3, 1]).tolist()
     [1, 1, 1, 2]
     """
+    words = ("repeat", repeats, axis) if repeats.__class__ is int and is_plain(axis) else None
+    known = again(words, x)
+    if known is not None:
+        return known
     x = as_array("repeat", x)
     shape = x.shape
     if issubclass(type(repeats), (ArrayBase, np.ndarray, list, tuple)):
         return _each_repeated(x, repeats, axis)
     count = _count(repeats)
     place = None if axis is None else normalize_axis(axis, len(shape), "repeat")
+    sizes = (x.size * count,) if place is None else _scaled(shape, place, count)
     indexing = x._signature.device.backend.indexing
     if indexing is not None:
-        size = x.size
-        sizes = (size * count,) if place is None else _scaled(shape, place, count)
         signature = dense_signature(sizes, x.dtype, CPU, "repeat")
-        times = count if size else 0  # of no elements NumPy refuses more copies than it can count
-        return over(indexing.repeat(CPU.backend.elements(x), times, place).ravel(), signature, x.__class__)
+        times = count if x.size else 0  # of no elements NumPy refuses more copies than it can count
+        return _repeated_here(words, x, signature, indexing, times, place)
     last = len(shape) - 1 if place is None else place
     before, after = shape[: last + 1], shape[last + 1 :]
-    repeated = _of_copies(x, (*before, count, *after), _reshaped(x, (*before, 1, *after)))
-    return _reshaped(repeated, (x.size * count,) if axis is None else _scaled(shape, last, count))
+    spread = _reshaped(x, (*before, 1, *after))
+    return _of_copies(words, x, (*before, count, *after), spread, sizes)
+
+
+def _repeated_here(
+    words: Words | None, x: A, signature: Signature, indexing: Indexing, count: int, axis: int | None
+) -> A:
+    """With one count on the host: a new array of a signature."""
+
+    def repeated(stream: Any, x: A) -> A:
+        return over(indexing.repeat(CPU.backend.elements(x), count, axis).ravel(), signature, x.__class__)
+
+    if words is not None:
+        remember(words, (x,), repeated)
+    return repeated(None, x)
 
 
 def _reshaped(x: A, shape: tuple[int, ...]) -> A:
@@ -192,6 +211,10 @@ def tile(x: A | HostData, /, reps: int | tuple[int, ...]) -> A:
     Array([[1, 2, 1, 2, 1, 2],
            [1, 2, 1, 2, 1, 2]], dtype=int64, device='cpu')
     """
+    words = ("tile", reps) if is_plain(reps) else None
+    known = again(words, x)
+    if known is not None:
+        return known
     x = as_array("tile", x)
     shape = x.shape
     counts = as_ints(reps, "tile", "reps", "repetitions")
@@ -202,12 +225,14 @@ def tile(x: A | HostData, /, reps: int | tuple[int, ...]) -> A:
     sizes = (1,) * (ndim - len(shape)) + shape
     pairs = [pair for size, count in zip(sizes, counts) for pair in ((count, 1), (size, size)) if pair[0] != 1]
     spread = reshape(x, tuple([source for _, source in pairs]), copy=False)
-    tiled = _of_copies(x, tuple([target for target, _ in pairs]), spread)
-    return reshape(tiled, tuple([count * size for count, size in zip(counts, sizes)]))
+    shape = tuple([count * size for count, size in zip(counts, sizes)])
+    return _of_copies(words, x, tuple([target for target, _ in pairs]), spread, shape)
 
 
-def _of_copies(x: A, shape: tuple[int, ...], source: A) -> A:
-    """A new array like `x` of a shape, with `source` broadcast into it."""
-    result = new_like(x, shape)
-    store(result, source)
+def _of_copies(words: Words | None, x: A, parts: tuple[int, ...], source: A, shape: tuple[int, ...]) -> A:
+    """A new array like `x` with `source` broadcast into the shape `parts`, in another shape."""
+    copies = new_like(x, parts)
+    store(copies, source)
+    result = _reshaped(copies, shape)
+    remember_launch(words, x, assign, [source], result, copies)
     return result

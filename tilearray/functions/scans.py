@@ -12,13 +12,14 @@ from tilearray.engine.context import State
 from tilearray.engine.execute import run
 from tilearray.engine.operation import Operation
 from tilearray.engine.plan import Key
+from tilearray.engine.remembered import Words
 from tilearray.engine.signature import ArrayBase, HostData
 from tilearray.errors import ShapeError, WriteError
 from tilearray.functions.arguments import as_array, as_array_beside, check_kind
 from tilearray.functions.indexing.views import get
 from tilearray.functions.joining import concat
 from tilearray.functions.manipulation import broadcast_to
-from tilearray.functions.reduce import Words, again, remember
+from tilearray.functions.reduce import again, remember_plan
 from tilearray.functions.reduction_options import finished, typed
 from tilearray.functions.reductions import sum_dtype
 from tilearray.geometry.shapes import as_int, normalize_axis, without_axis
@@ -166,7 +167,7 @@ def scan(
     keys: list[Key] = [x._signature]
     found = run(operation, keys, (x,), None, _refuse)
     if words is not None:
-        remember(words, (x,), operation, keys)
+        remember_plan(words, (x,), operation, keys)
     if initial is not None and found.size:
         first = (*[slice(None)] * axis, slice(0, 1))
         fill(get(found, first), initial, function)

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 import tilearray as ta
-from tilearray.engine.caches import PLANS, leaves
-from tilearray.engine.context import STATE
+from tilearray.engine.caches import PLANS
+from tilearray.engine.execute import plans_in_force
 
 RADIUS = 4  # of the blur, in pixels
 BORDER = 22  # of the frame, in pixels
@@ -299,7 +299,7 @@ def run(photograph: np.ndarray, steps: tuple[Step, ...] = STEPS, repeats: int = 
         with ta.semantics("array-api"):  # must not span the yield, or it would be in force for the caller
             PLANS.clear()
             result, seconds = timed(step.ours, [ours[name] for name in step.inputs], repeats)
-            loops = tuple(plan.loop.case.value for plan in dict.fromkeys(leaves(STATE.get().plans)))
+            loops = tuple(plan.loop.case.value for plan in dict.fromkeys(plans_in_force()))
         expected, numpy_seconds = timed(step.numpy, [theirs[name] for name in step.inputs], repeats)
         if step.view:
             check_view(step, ta.to_numpy(result), expected)

@@ -1,0 +1,97 @@
+"""Functions whose calls are remembered by their words: each call is to do what it does before any is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import tilearray as ta
+from tilearray.engine.caches import PLANS
+
+PLACES = [0, 1, -1, None, True, 1.0, (0, 1), (True, 1), [0], np.int64(1), 7, "0"]
+"""Axes and numbers, of which some are equal and read differently."""
+
+FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[tuple[Any, ...]]]] = {
+    "roll": (ta.roll, np.roll, [(shift, axis) for shift in (0, 1, True, 1.0, -8, (1, 2)) for axis in PLACES]),
+    "tril": (ta.tril, np.tril, [(k,) for k in (*PLACES, -1, 2, 10**9)]),
+    "triu": (ta.triu, np.triu, [(k,) for k in (*PLACES, -1, 2, 10**9)]),
+    "tile": (ta.tile, np.tile, [(reps,) for reps in (*PLACES, 2, (2, 3), (2, 1, 3), (2, 0), (2, -1))]),
+    "repeat": (ta.repeat, np.repeat, [(count, axis) for count in (0, 1, True, 3, 2.0, -1, [2]) for axis in PLACES]),
+}
+"""For each name the function, NumPy's, and arguments."""
+
+
+def check_words(name: str, device: Any) -> None:
+    """Compare calls with NumPy's, and the errors of calls with those before any call is remembered."""
+    function, exact, words = FUNCTIONS[name]
+    hosts = [np.arange(12.0, dtype="float32").reshape(3, 4) + 100 * turn for turn in range(3)]
+
+    def views(x: Any) -> list[Any]:
+        return [x, x[:, ::-1], x.T, x[1:], x[0], x[:0], x.reshape(2, 2, 3), x[0, 1:]]
+
+    for place, _ in enumerate(views(hosts[0])):
+        fresh = []
+        for each in words:
+            PLANS.clear()
+            fresh.append(_outcome(function, views(ta.asarray(hosts[0], device=device))[place], each))
+        for host in hosts:
+            x, wanted = views(ta.asarray(host, device=device))[place], views(host)[place]
+            for turn in range(2):
+                for before, each in zip(fresh, words, strict=True):
+                    found = _outcome(function, x, each)
+                    if isinstance(before[0], type):
+                        assert found == before, (name, each, turn)
+                    else:
+                        array = exact(wanted, *each)
+                        assert found == (array.tolist(), array.shape, before[2]), (name, each, turn)
+
+
+def _outcome(function: Callable[..., Any], x: Any, words: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The elements, the shape and the signature of a result; or an error and its text."""
+    try:
+        found = function(x, *words)
+    except (ta.TileArrayError, TypeError) as error:
+        return type(error), str(error)
+    assert not np.shares_memory(ta.to_numpy(found), ta.to_numpy(x)) or not found.size
+    return ta.to_numpy(found).tolist(), found.shape, found._signature
+
+
+DRAWS: list[tuple[str, tuple[Any, ...]]] = [
+    *[("random", (size, dtype)) for size in (5, True, (5,), 5.0, None, [5], 8) for dtype in (None, "float64", "int8")],
+    *[("standard_normal", (size,)) for size in (4, (2, 3), (True, 2), -1)],
+    *[("standard_exponential", (3, dtype)) for dtype in (ta.float32, "float16", float, "no")],
+    *[("normal", (mean, scale, 4)) for mean in (0, 0.0, -0.0, False, np.float32(0)) for scale in (0, 1, 1.0, -1.0)],
+    *[("uniform", (low, high, 3)) for low in (0, -0.0, 1, True) for high in (1, 1.0, float("inf"), "1")],
+    *[("exponential", (scale, 3)) for scale in (0.0, -0.0, 2, [2.0])],
+    *[("integers", (low, high, 3)) for low in (0, 1, True, 9) for high in (None, 7, 7.0, 2**40)],
+    *[("integers", (0, 5, size, "uint8", end)) for size in (4, 4.0) for end in (False, True, 0, 1)],
+]
+"""The names of draws and their arguments, of which some are equal and read differently."""
+
+
+def check_draws(device: Any) -> None:
+    """Compare draws with those of a generator of which no draw is remembered, and with the bits of the host's."""
+    for seed in range(2):
+        wanted = _drawn(ta.random.default_rng(seed, device="cpu"), clears=True)
+        for each in (device, str(device), device):
+            assert _drawn(ta.random.default_rng(seed, device=each)) == wanted
+    with ta.semantics("array-api", float="float64"):
+        rng = ta.random.default_rng(3, device=device)
+        assert {rng.random(5).dtype.name for _ in range(3)} == {"float64"}
+
+
+def _drawn(rng: ta.random.Generator, clears: bool = False) -> list[Any]:
+    """Every draw, some of them several times, from places within blocks and at their starts."""
+    found: list[Any] = []
+    for name, words in DRAWS * 2:
+        if clears:
+            PLANS.clear()
+        try:
+            drawn = getattr(rng, name)(*words)
+        except (ta.TileArrayError, TypeError, ValueError) as error:
+            found.append((type(error), str(error)))
+        else:
+            found.append((drawn.dtype.name, drawn.shape, ta.to_numpy(drawn).tobytes()))
+    return [*found, rng.bit_generator.state]
