@@ -7,6 +7,7 @@ from typing import Any
 
 from tilearray.arrays.array import Array
 from tilearray.engine.operation import FixedOperation
+from tilearray.engine.remembered import Words
 from tilearray.errors import ParameterError, shown
 from tilearray.geometry.shapes import ShapeLike
 from tilearray.random import draws
@@ -54,8 +55,12 @@ class Continuous(Source):
         >>> ta.random.default_rng(7).random(3)
         Array([0.86044395, 0.12475938, 0.24304909], dtype=float32, device='cpu')
         """
+        words = self._words("random", size, dtype, device) if out is None else None
+        known = self._again(words)
+        if known is not None:
+            return known
         target = target_of("random", size, dtype, device or self._device, out)
-        return self._floats(target, draws.unit)
+        return self._floats(target, draws.unit, known_as=words)
 
     def uniform(
         self,
@@ -93,6 +98,10 @@ class Continuous(Source):
         >>> ta.random.default_rng(7).uniform(-1, 1, 3)
         Array([ 0.7208879 , -0.75048125, -0.5139018 ], dtype=float32, device='cpu')
         """
+        words = self._words("uniform", size, dtype, device, low, high) if out is None else None
+        known = self._again(words)
+        if known is not None:
+            return known
         given = parameters_of("uniform", {"low": low, "high": high}, device or self._device, out)
         target = target_of("uniform", size, dtype, given.device, out, parameters=given.shape)
         wide = draws.computed_in(target.dtype)
@@ -107,7 +116,7 @@ class Continuous(Source):
                 f"uniform: expected finite bounds with low <= high, got low={shown(low)} and high={shown(high)}; "
                 f"write bounds whose difference {wide.name} holds"
             )
-        return self._floats(target, draws.unit, (span, first))
+        return self._floats(target, draws.unit, (span, first), words)
 
     def standard_normal(
         self, size: ShapeLike | None = None, dtype: Any = None, out: Array | None = None, *, device: Any = None
@@ -139,8 +148,12 @@ class Continuous(Source):
         >>> ta.random.default_rng(7).standard_normal(3)
         Array([0.38827977, 0.38710758, 0.643243  ], dtype=float32, device='cpu')
         """
+        words = self._words("standard_normal", size, dtype, device) if out is None else None
+        known = self._again(words)
+        if known is not None:
+            return known
         target = target_of("standard_normal", size, dtype, device or self._device, out)
-        return self._floats(target, draws.normal)
+        return self._floats(target, draws.normal, known_as=words)
 
     def normal(
         self,
@@ -178,13 +191,17 @@ class Continuous(Source):
         >>> ta.random.default_rng(7).normal(10, [1, 100]).shape
         (2,)
         """
+        words = self._words("normal", size, dtype, device, loc, scale) if out is None else None
+        known = self._again(words)
+        if known is not None:
+            return known
         given = parameters_of("normal", {"loc": loc, "scale": scale}, device or self._device, out)
         target = target_of("normal", size, dtype, given.device, out, parameters=given.shape)
         mean, deviation = given.values
         check_at_least("normal", "scale", deviation, 0)
         if given.arrays:
             return affine(self._floats(target.as_computed(), draws.normal), mean, deviation, target)
-        return self._floats(target, draws.normal, (deviation, mean))
+        return self._floats(target, draws.normal, (deviation, mean), words)
 
     def standard_exponential(
         self,
@@ -229,8 +246,12 @@ class Continuous(Source):
             raise ParameterError(
                 f"standard_exponential: expected method 'inv' or 'zig', got {shown(method)}; write method='inv'"
             )
+        words = self._words("standard_exponential", size, dtype, device) if out is None else None
+        known = self._again(words)
+        if known is not None:
+            return known
         target = target_of("standard_exponential", size, dtype, device or self._device, out)
-        return self._floats(target, draws.exponential)
+        return self._floats(target, draws.exponential, known_as=words)
 
     def exponential(
         self,
@@ -265,16 +286,27 @@ class Continuous(Source):
         >>> ta.random.default_rng(7).exponential(2.5, (2, 3)).shape
         (2, 3)
         """
+        words = self._words("exponential", size, dtype, device, scale) if out is None else None
+        known = self._again(words)
+        if known is not None:
+            return known
         given = parameters_of("exponential", {"scale": scale}, device or self._device, out)
         target = target_of("exponential", size, dtype, given.device, out, parameters=given.shape)
         (mean,) = given.values
         check_at_least("exponential", "scale", mean, 0)
         if given.arrays:
             return affine(self._floats(target.as_computed(), draws.exponential), None, mean, target)
-        return self._floats(target, draws.exponential, (mean,))
+        return self._floats(target, draws.exponential, (mean,), words)
 
-    def _floats(self, target: Target, make: Callable[..., FixedOperation], scale: Sequence[float] = ()) -> Array:
+    def _floats(
+        self,
+        target: Target,
+        make: Callable[..., FixedOperation],
+        scale: Sequence[float] = (),
+        known_as: Words | None = None,
+    ) -> Array:
         """Draw floats, scaled by numbers if there are some."""
         wide = draws.computed_in(target.dtype)
         numbers = [rounded(number, wide) for number in scale]
-        return self._fill(target, draws.words_of(target.dtype), make, (bool(numbers),), numbers)
+        words = draws.words_of(target.dtype)
+        return self._fill(target, words, make, (bool(numbers),), numbers, known_as=known_as)

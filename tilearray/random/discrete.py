@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
-from tilearray.engine.caches import TwoGenerations
-from tilearray.engine.devices import as_device
+from tilearray.engine.remembered import INT_OR_NONE
 from tilearray.geometry.shapes import ShapeLike
 from tilearray.random import draws
-from tilearray.random.integers import bounds_of, words_of
+from tilearray.random.integers import bounds_of
 from tilearray.random.source import Source
-from tilearray.random.targets import Target, target_of
+from tilearray.random.targets import target_of
 
 INTEGERS = frozenset(
     getattr(dtypes, name)
@@ -71,13 +70,13 @@ class Discrete(Source):
         >>> rng.integers([10, 100, 1000]).shape
         (3,)
         """
-        device = device or self._device
-        words = words_of(low, high, size, dtype, endpoint) if out is None else None
-        key = None if words is None else (as_device(device, "integers"), *words)
-        known = None if key is None else _RANGES.get(key)
-        if known is not None:
-            return self._between(*known)
-        given = bounds_of(low, high, endpoint, device, out)
+        words = None
+        if out is None and endpoint.__class__ is bool and low.__class__ is int and high.__class__ in INT_OR_NONE:
+            words = self._words("integers" if endpoint else "below", size, dtype, device, low, high)
+            known = self._again(words)
+            if known is not None:
+                return known
+        given = bounds_of(low, high, endpoint, device or self._device, out)
         target = target_of(
             "integers",
             size,
@@ -89,32 +88,6 @@ class Discrete(Source):
             parameters=given.shape,
         )
         first, count, wide = given.ranges(target)
-        if key is not None and not given.arrays:
-            _RANGES.put(key, _Range(target, first, count, wide))
-        return self._between(target, first, count, wide, given.arrays)
-
-    def _between(self, target: Target, first: Any, count: Any, wide: bool, arrays: bool = False) -> Array:
-        """Draw integers of ranges: numbers, or arrays of the shape of the target."""
-        return self._fill(target, 4 if wide else 2, draws.bounded, (wide, arrays), (count, first), arrays)
-
-
-class _Range(NamedTuple):
-    """All parts of a draw between two numbers that follow from the device and the words of the call, checked.
-
-    Attributes
-    ----------
-    target : Target
-        A new array.
-    first, extent : int
-        The first integer of the range, and how many there are, modulo 2**64.
-    wide : bool
-        Whether words of 128 bits are needed.
-    """
-
-    target: Target
-    first: int
-    extent: int
-    wide: bool
-
-
-_RANGES: TwoGenerations[_Range] = TwoGenerations(512)
+        size_of_word = 4 if wide else 2
+        facts = wide, given.arrays
+        return self._fill(target, size_of_word, draws.bounded, facts, (count, first), given.arrays, words)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.errors import DTypeError, ParameterError, shown
@@ -66,18 +64,6 @@ class Bounds(NamedTuple):
         count = last - first
         wide = target.dtype.itemsize == 8
         return first, count + 1 if self.endpoint else count, wide
-
-
-def words_of(low: Any, high: Any, size: Any, dtype: Any, endpoint: Any) -> tuple[Any, ...] | None:
-    """Return the words by which a call of ints is remembered; None of other objects, some of which equal ints."""
-    sizes: tuple[Any, ...] = () if size is None else size if size.__class__ is tuple else (size,)
-    numbers = (low, *sizes) if high is None else (low, high, *sizes)
-    for number in numbers:
-        if number.__class__ is not int:
-            return None
-    if endpoint.__class__ is not bool or not (dtype is None or issubclass(type(dtype), (str, np.dtype))):
-        return None
-    return low, high, sizes, dtype, endpoint
 
 
 def bounds_of(low: Any, high: Any, endpoint: bool, device: Any, out: Array | None) -> Bounds:

@@ -3,16 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from tilearray.arrays.array import Array
-from tilearray.engine.caches import TwoGenerations
-from tilearray.engine.execute import FixedCall, run_fixed
+from tilearray.engine.backend import Call
+from tilearray.engine.caches import PLANS, TwoGenerations
+from tilearray.engine.context import STATE, State
+from tilearray.engine.devices import Device, default_device
+from tilearray.engine.execute import FixedCall, is_recorded, run_fixed
 from tilearray.engine.operation import FixedOperation
+from tilearray.engine.remembered import INT_OR_NONE, Words, is_plain, launch_making
 from tilearray.errors import OperandError, shown
 from tilearray.random import draws
 from tilearray.random.philox import Philox4x32
 from tilearray.random.targets import Target
+
+_DTYPE: Any = np.dtype  # Any: else a type checker takes the dtypes to be unknown
+
+
+class Draw(NamedTuple):
+    """A draw of a new array that is remembered: all but the place in a stream.
+
+    Attributes
+    ----------
+    size, words : int
+        The number of elements, and of words of 32 bits for each.
+    arguments : tuple
+        Those of `Source._fill`.
+    launches : dict
+        The launches of the draws that begin with a block of words and of those that begin within one. Each makes the
+        array, and takes the numbers of the stream.
+    """
+
+    size: int
+    words: int
+    arguments: tuple[Any, ...]
+    launches: dict[bool, Call | None]
 
 
 class Source:
@@ -41,16 +69,59 @@ class Source:
         facts: tuple[Any, ...] = (),
         operands: Sequence[Any] = (),
         arrays: bool = False,
+        known_as: Words | None = None,
+        taken: tuple[bool, list[Any]] | None = None,
     ) -> Array:
         """Draw all elements of a target with the operation that `make` gives for its dtype and some facts.
 
-        `arrays` says that some operands are arrays, of any signatures, and not numbers.
+        `arrays` says that some operands are arrays, of any signatures, and not numbers. `_again` finds the draw of a
+        new array under the words `known_as`. `taken` is what `draws.numbers` gave, if words are taken already.
         """
-        stream = self._bit_generator.take(target.size, words)
-        shifted, numbers = draws.numbers(*stream, words)
-        operation = make(target.dtype, shifted, *facts)
-        run = run_fixed if arrays else _run_again
-        return target.filled(lambda out: run(operation, [*numbers, *operands], out))
+        shifted, numbers = taken or draws.numbers(*self._bit_generator.take(target.size, words), words)
+        operation, given = make(target.dtype, shifted, *facts), [*numbers, *operands]
+        run = run_fixed if arrays or known_as is not None else _run_again
+        found = target.filled(lambda out: run(operation, given, out))
+        if known_as is not None and not is_recorded(target.device):
+            root = STATE.get().plans
+            draw: Draw | None = root.get(known_as)
+            if draw is None:
+                draw = Draw(found.size, words, (target, words, make, facts, operands, arrays, known_as), {})
+                PLANS.keep(root, (known_as,), draw)
+            draw.launches[shifted] = launch_making(operation, given, found, found, range(len(numbers)))
+        return found
+
+    def _words(self, function: str, size: Any, dtype: Any, device: Any, *parameters: Any) -> Words | None:
+        """Return the words of a draw of a new array; None if arguments may equal others and be read differently."""
+        place = device or self._device or default_device()
+        if place.__class__ is not str and place.__class__ is not Device:
+            return None
+        if not is_plain(size) or not (dtype is None or issubclass(type(dtype), (str, _DTYPE))):
+            return None
+        found: list[Any] = [function, size, dtype, place, State.changes]
+        for number in parameters:
+            if number.__class__ is float:
+                found.append(number.hex())  # -0.0 equals 0.0
+            elif number.__class__ in INT_OR_NONE:
+                found.append(number)
+            else:
+                return None
+        return tuple(found)
+
+    def _again(self, known_as: Words | None) -> Array | None:
+        """Draw a new array as a call in the same words did; None if there was none."""
+        state = STATE.get()
+        draw: Draw | None = state.plans.get(known_as)
+        if draw is None:
+            return None
+        taken = draws.numbers(*self._bit_generator.take(draw.size, draw.words), draw.words)
+        shifted, numbers = taken
+        launch = draw.launches.get(shifted)
+        if launch is None:
+            return self._fill(*draw.arguments, taken=taken)
+        parts = [0] * (2 * len(numbers))
+        parts[::2] = numbers
+        found: Array = launch(state.stream, *parts)
+        return found
 
 
 _CALLS: TwoGenerations[FixedCall] = TwoGenerations(512)
