@@ -167,12 +167,16 @@ class ScratchKernel(Kernel):
         assert signature is not None
         assert not gaps
         assert not any(rule.numbers)
-        launch, device, nbytes = self.bind(loop), self.function.device, signature.nbytes
+        bound, (size, zeroed) = self._bound(loop), self.schedule.scratch(loop)
+        device, nbytes = self.function.device, signature.nbytes
+        allocate = device.allocate
 
-        def call(stream: int, *operands: Any) -> Any:
-            buffer = device.allocate(nbytes, stream)
-            launch(stream, buffer, 0, *[part for x in operands for part in (x._buffer, x._offset)])
-            return operands[0].__class__._make(buffer, 0, signature)
+        def call(stream: int, x: Any, *others: Any) -> Any:
+            memory, buffer = allocate(size, stream), allocate(nbytes, stream)
+            launch.zero(device, memory.pointer, zeroed, stream)
+            rest = [part for y in others for part in (y._buffer, y._offset)] if others else ()
+            bound(stream, buffer, 0, x._buffer, x._offset, *rest, memory, 0)
+            return x.__class__._make(buffer, 0, signature)
 
         return call
 

@@ -66,7 +66,8 @@ CALLS: dict[str, int] = {
     "ta.repeat(x, 2)": 8,
     "ta.tile(x, 3)": 7,
     "ta.sort(x)": 28,
-    "m @ m": 17,
+    "m @ m": 15,
+    "ta.dot(x, y)": 15,
     "ta.linalg.vector_norm(x)": 10,
 }
 
@@ -183,10 +184,24 @@ def test_a_known_sum_follows_the_semantics_and_the_options() -> None:
         (lambda x, y: ta.concat([x, y]), ("int16", "uint8")),
         (lambda x, y: ta.stack([x, y]), ("int16", "uint8")),
         (lambda x, y: x[None] @ y[:, None], ("int16", "uint8")),
+        (lambda x, y: ta.dot(x, y), ("int16", "uint8")),
         (lambda x, y: ta.fft.fft(x), ("complex64", "complex128")),
         (lambda x, y: ta.linalg.vector_norm(x), ("float32", "float64")),
     ],
-    ids=["sum", "mean", "var", "logsumexp", "softmax", "vecdot", "concat", "stack", "matmul", "fft", "vector_norm"],
+    ids=[
+        "sum",
+        "mean",
+        "var",
+        "logsumexp",
+        "softmax",
+        "vecdot",
+        "concat",
+        "stack",
+        "matmul",
+        "dot",
+        "fft",
+        "vector_norm",
+    ],
 )
 def test_a_call_is_not_remembered_while_another_thread_changes_the_semantics(
     call: Callable[..., Any], dtypes: tuple[str, str]

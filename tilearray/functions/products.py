@@ -17,9 +17,8 @@ from tilearray.engine.backend import LinearAlgebra
 from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE, State
 from tilearray.engine.devices import common_device
-from tilearray.engine.execute import run
 from tilearray.engine.operation import Operation
-from tilearray.engine.remembered import again_of_arrays
+from tilearray.engine.remembered import Words, again_of_arrays, remember
 from tilearray.engine.signature import ArrayBase, HostData, check_array
 from tilearray.errors import OperandError, ShapeError, shown
 from tilearray.functions import device_einsum, device_products
@@ -27,7 +26,7 @@ from tilearray.functions.arguments import all_arrays, as_array, common_dtype, re
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.manipulation import broadcast_to, expand_dims, permute_dims, reshape, squeeze
 from tilearray.functions.planned_products import again
-from tilearray.functions.reduce import reduce_arrays, refuse
+from tilearray.functions.reduce import reduce_arrays, run_arrays
 from tilearray.functions.reduction_options import finished
 from tilearray.geometry.shapes import as_int, broadcast_shapes, check_axes, normalize_axes
 from tilearray.ops.arithmetic import multiply
@@ -72,22 +71,34 @@ def matmul(x1: A | HostData, x2: A | HostData, /, out: A | None = None) -> A:
     >>> ta.matmul(ta.asarray([[1, 2], [3, 4]]), ta.asarray([10, 1]))
     Array([12, 34], dtype=int64, device='cpu')
     """
-    return finished("matmul", _matmul("matmul", *all_arrays("matmul", (x1, x2))), out)
+    words = ("matmul", State.changes) if out is None else None
+    known = again_of_arrays(words, x1, x2)
+    if known is not None:
+        return known
+    x1, x2 = all_arrays("matmul", (x1, x2))
+    return finished("matmul", _matmul("matmul", x1, x2, words), out)
 
 
 _CHECKED: TwoGenerations[tuple[LinearAlgebra | None, np.dtype, Operation | None]] = TwoGenerations(2048)
 """For operands that `_checked` has seen: what it returned."""
 
 
-def _matmul(function: str, x1: A, x2: A) -> A:
+def _matmul(function: str, x1: A, x2: A, words: Words | None = None) -> A:
+    """The matrix product. `again_of_arrays` finds it under the words, if there are any."""
     key = (State.changes, STATE.get().semantics.key, x1._signature, x2._signature)
     known = _CHECKED.get(key) or _CHECKED.put(key, _checked(function, x1, x2))
     linear_algebra, dtype, whole = known
     if whole is not None:
-        return run(whole, [x1._signature, x2._signature], (x1, x2), None, refuse)
+        return run_arrays(whole, (x1, x2), words)
     if linear_algebra is None:
         return device_products.matmul(function, x1, x2, dtype)
-    return result(linear_algebra.matmul(to_numpy(x1), to_numpy(x2), dtype), x1)
+
+    def multiplied(stream: Any, x1: A, x2: A) -> A:
+        return result(linear_algebra.matmul(to_numpy(x1), to_numpy(x2), dtype), x1)
+
+    if words is not None:
+        remember(words, (x1, x2), multiplied)
+    return multiplied(None, x1, x2)
 
 
 def _checked(function: str, x1: A, x2: A) -> tuple[LinearAlgebra | None, np.dtype, Operation | None]:
@@ -467,7 +478,11 @@ def einsum(subscripts: str, /, *operands: A | HostData, out: A | None = None, op
 
 def _contracted(function: str, a: A | HostData, b: A | HostData, axis: int) -> A:
     """The sum of products over the last axis of `a` and one axis of `b`, or its only one."""
-    words = ("contracted", function, State.changes)
+    of_vectors = (function, State.changes)
+    known = again_of_arrays(of_vectors, a, b)
+    if known is not None:
+        return known
+    words = ("contracted", *of_vectors)
     known = again(words, (a, b))
     if known is not None:
         return known
@@ -476,7 +491,7 @@ def _contracted(function: str, a: A | HostData, b: A | HostData, axis: int) -> A
         product: Any = multiply(a, b)
         return product
     if a.ndim == b.ndim == 1 and a.shape == b.shape:
-        return _matmul(function, a, b)
+        return _matmul(function, a, b, of_vectors)
     linear_algebra, dtype = _asked(function, a, b)
     place = max(axis, -b.ndim)
     if a.shape[-1] != b.shape[place]:

@@ -24,7 +24,7 @@ from tilearray.geometry.layout import Layout
 from tilearray.geometry.shapes import reduced_shape
 from tilearray.geometry.strides import broadcast_strides
 from tilearray.ops.execute import fill
-from tilearray.ops.reduction import Reduction, measured_in, reduction_of
+from tilearray.ops.reduction import measured_in, reduction_of
 from tilearray.ops.summation_order import SummationOrder
 from tilearray.promotion.scalars import Number
 
@@ -205,7 +205,7 @@ def reduce_arrays(
     return run_arrays(reduction_of(function, dtype, axes, keepdims, order), arrays, words)
 
 
-def run_arrays(operation: Reduction, arrays: Sequence[A], words: Words | None) -> A:
+def run_arrays(operation: Operation, arrays: Sequence[A], words: Words | None) -> A:
     """Run an operation of arrays without numbers. `again` or `again_of_arrays` finds the plan under the words."""
     keys: list[Key] = [x._signature for x in arrays]
     found = run(operation, keys, arrays, None, refuse)

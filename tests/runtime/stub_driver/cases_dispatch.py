@@ -100,6 +100,8 @@ CALLS = [
     ("triu(m)", lambda a, b, m: ta.triu(m), 4 + FREED, 1),
     ("tile(a)", lambda a, b, m: ta.tile(a, (2, 3)), 5 + FREED, 1),
     ("repeat(a)", lambda a, b, m: ta.repeat(a, 3), 5 + FREED, 1),
+    ("dot(a, b)", lambda a, b, m: ta.dot(a, b), 5 + FREED, 1),
+    ("cumulative_sum(m)", lambda a, b, m: ta.cumulative_sum(m, axis=0), 3 + FREED, 1),
     ("concat([a, b])", lambda a, b, m: ta.concat([a, b]), 15, 1),
     ("stack of eight", lambda a, b, m: ta.stack([a, b] * 4), 21, 1),
 ]
