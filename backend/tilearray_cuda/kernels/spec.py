@@ -146,9 +146,18 @@ class KernelSpec(NamedTuple):
     @property
     def is_heavy(self) -> bool:
         """Whether an element takes longer to compute than to move: it calls several functions, or a long one."""
-        templates = [str(node[4]) for node in self.nodes if node[0] == "call"]
-        is_long = any(name in template for template in templates for name in LONG)
-        return is_long or sum("libdevice." in template for template in templates) >= HEAVY
+        is_long = any(name in template for template in self._templates for name in LONG)
+        return is_long or sum("libdevice." in template for template in self._templates) >= HEAVY
+
+    @property
+    def draws(self) -> bool:
+        """Whether elements are made from random words of 32 bits."""
+        return any(template.startswith("philox_32") for template in self._templates)
+
+    @property
+    def _templates(self) -> list[str]:
+        """The text of each call in the nodes."""
+        return [str(node[4]) for node in self.nodes if node[0] == "call"]
 
     def by_words(self) -> KernelSpec:
         """Return the spec without what is known of addresses, so that the threads of a warp take elements in turn."""
