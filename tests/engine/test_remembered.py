@@ -124,3 +124,32 @@ def test_threads_make_known_calls_at_once() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(tiled, range(40)))
+
+
+NUMBERS = [0, 1, True, 1.0, -0.0, 300, 2**31, 2**63, 2**70, 1e300, float("nan"), -1, 1j]
+
+
+@pytest.mark.parametrize("semantics", ["array-api", "triton", "cutile", "torch", "numpy"])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "float32", "complex64"])
+def test_a_call_with_two_numbers_does_not_answer_for_others(dtype: str, semantics: Any) -> None:
+    """Whose plan is found by the classes of the numbers, if these decide it."""
+    x = ta.asarray(np.arange(3), device="cpu").astype(dtype)
+    condition = ta.asarray([True, False, True], device="cpu")
+    calls = [lambda low, high: ta.clip(x, low, high), lambda low, high: ta.where(condition, low, high) + x]
+
+    def outcome(call: Any, *numbers: Any) -> Any:
+        try:
+            found = call(*numbers)
+        except (ta.TileArrayError, TypeError) as error:
+            return type(error), str(error)
+        return found.dtype.name, ta.to_numpy(found).tobytes()
+
+    given = [(low, high) for low in NUMBERS for high in NUMBERS[::2]]
+    with ta.semantics(semantics):
+        for call in calls:
+            fresh = []
+            for numbers in given:
+                PLANS.clear()
+                fresh.append(outcome(call, *numbers))
+            for _ in range(2):
+                assert [outcome(call, *numbers) for numbers in given] == fresh

@@ -105,7 +105,7 @@ class Signature:
         if layout.ndim > MOST_AXES or not 0 < self.nbytes <= LARGEST:
             check_extent(layout.shape, itemsize)
         self.interned = True
-        self.views: dict[Any, Signature] = {}
+        self.views: dict[Any, Any] = {}
         self.transposed: Signature | None = None
         self.twin: Signature | None = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,11 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.array_type import A
-from tilearray.engine.caches import TwoGenerations
+from tilearray.engine.remembered import is_plain
 from tilearray.engine.signature import ArrayBase, HostData, check_alignment, dense_signature, new_array, placed
 from tilearray.errors import LayoutError, ShapeError
 from tilearray.functions.arguments import all_arrays, as_array
-from tilearray.functions.indexing.views import get, reshaped
+from tilearray.functions.indexing.views import get, keep_view, reshaped, view_again
 from tilearray.functions.orders import Order, check_order, is_fortran
 from tilearray.geometry.layout import Layout, as_shape, broadcast_shapes, resolve_shape
 from tilearray.geometry.shapes import as_int, as_ints, normalize_axis
@@ -43,6 +43,31 @@ def c_contiguous(x: A) -> A:
     return result
 
 
+def derived(function: str, x: A | HostData, layout_of: Callable[..., Any], *arguments: Any) -> A:
+    """Return the view of an array whose layout follows from that of the array and from arguments.
+
+    ``layout_of(layout, *arguments)`` returns it, or also the shift of its first element, in elements. It is called once
+    for each signature and arguments.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> derived("flip", ta.arange(3), Layout.flip, 0).tolist()
+    [2, 1, 0]
+    """
+    words = (function, *arguments) if all(map(is_plain, arguments)) else None
+    known = None if words is None or x.__class__ is not ArrayBase._public else view_again(words, x)
+    if known is not None:
+        return known
+    x = as_array(function, x)
+    found = layout_of(x._signature.layout, *arguments)
+    layout, shift = found if found.__class__ is tuple else (found, 0)
+    view = x._view(layout, shift)
+    if words is not None and x.__class__ is ArrayBase._public:
+        keep_view(words, x, view)
+    return view
+
+
 def permute_dims(x: A | HostData, /, axes: Sequence[int]) -> A:
     """Return the view whose axis ``i`` is axis ``axes[i]`` of `x`.
 
@@ -57,8 +82,7 @@ def permute_dims(x: A | HostData, /, axes: Sequence[int]) -> A:
     >>> ta.permute_dims(ta.zeros((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    x = as_array("permute_dims", x)
-    return x._view(x._signature.layout.permute(axes))
+    return derived("permute_dims", x, Layout.permute, axes)
 
 
 def transpose(x: A | HostData, /, axes: Sequence[int] | None = None) -> A:
@@ -70,9 +94,11 @@ def transpose(x: A | HostData, /, axes: Sequence[int] | None = None) -> A:
     >>> ta.transpose(ta.zeros((2, 3, 4))).shape
     (4, 3, 2)
     """
-    x = as_array("transpose", x)
-    layout = x._signature.layout
-    return x._view(layout.permute(range(layout.ndim)[::-1] if axes is None else axes))
+    return derived("transpose", x, _permuted, axes)
+
+
+def _permuted(layout: Layout, axes: Sequence[int] | None) -> Layout:
+    return layout.permute(range(layout.ndim)[::-1] if axes is None else axes)
 
 
 def moveaxis(x: A | HostData, source: Axes, destination: Axes, /) -> A:
@@ -84,8 +110,7 @@ def moveaxis(x: A | HostData, source: Axes, destination: Axes, /) -> A:
     >>> ta.moveaxis(ta.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
-    x = as_array("moveaxis", x)
-    return x._view(x._signature.layout.moveaxis(source, destination))
+    return derived("moveaxis", x, Layout.moveaxis, source, destination)
 
 
 def expand_dims(x: A | HostData, /, axis: Axes = 0) -> A:
@@ -97,8 +122,7 @@ def expand_dims(x: A | HostData, /, axis: Axes = 0) -> A:
     >>> ta.expand_dims(ta.zeros((2, 3)), axis=(0, -1)).shape
     (1, 2, 3, 1)
     """
-    x = as_array("expand_dims", x)
-    return x._view(x._signature.layout.expand_dims(axis))
+    return derived("expand_dims", x, Layout.expand_dims, axis)
 
 
 def squeeze(x: A | HostData, /, axis: Axes | None = None) -> A:
@@ -110,8 +134,7 @@ def squeeze(x: A | HostData, /, axis: Axes | None = None) -> A:
     >>> ta.squeeze(ta.zeros((1, 3, 1)), 0).shape
     (3, 1)
     """
-    x = as_array("squeeze", x)
-    return x._view(x._signature.layout.squeeze(axis))
+    return derived("squeeze", x, Layout.squeeze, axis)
 
 
 def reshape(x: A | HostData, /, shape: Any, order: Order = "C", *, copy: bool | None = None) -> A:
@@ -140,6 +163,11 @@ def reshape(x: A | HostData, /, shape: Any, order: Order = "C", *, copy: bool | 
     >>> ta.reshape(ta.arange(6), (2, -1)).strides
     (3, 1)
     """
+    is_usual = copy is None and order.__class__ is str and order == "C" and x.__class__ is ArrayBase._public
+    words = ("reshape", shape) if is_usual and is_plain(shape) else None
+    known = None if words is None else view_again(words, x)
+    if known is not None:
+        return known
     x = as_array("reshape", x)
     layout = x._signature.layout
     target = resolve_shape(shape, layout.size)
@@ -150,6 +178,8 @@ def reshape(x: A | HostData, /, shape: Any, order: Order = "C", *, copy: bool | 
     if not copy:
         found = reshaped(x, target)
         if found is not None:
+            if words is not None:
+                keep_view(words, x, found)
             return found
     if copy is False:
         raise LayoutError(
@@ -179,8 +209,11 @@ def broadcast_to(x: A | HostData, /, shape: Any) -> A:
     >>> ta.broadcast_to(ta.arange(3), (2, 3)).strides
     (0, 1)
     """
-    x = as_array("broadcast_to", x)
-    return x._view(x._signature.layout.broadcast_to(as_shape(shape, "broadcast_to")))
+    return derived("broadcast_to", x, _repeated, shape)
+
+
+def _repeated(layout: Layout, shape: Any) -> Layout:
+    return layout.broadcast_to(as_shape(shape, "broadcast_to"))
 
 
 def broadcast_arrays(*arrays: A | HostData) -> tuple[A, ...]:
@@ -227,9 +260,7 @@ def flip(x: A | HostData, /, axis: Axes | None = None) -> A:
     >>> ta.flip(ta.arange(3)).tolist()
     [2, 1, 0]
     """
-    x = as_array("flip", x)
-    layout, shift = x._signature.layout.flip(axis)
-    return x._view(layout, shift)
+    return derived("flip", x, Layout.flip, axis)
 
 
 def unstack(x: A | HostData, /, axis: int = 0) -> tuple[A, ...]:
@@ -261,19 +292,7 @@ def diagonal(x: A | HostData, /, offset: int = 0, axis1: int = 0, axis2: int = 1
     >>> ta.diagonal(ta.reshape(ta.arange(9), (3, 3)), offset=1).tolist()
     [1, 5]
     """
-    x = as_array("diagonal", x)
-    key = (x._signature, offset, axis1, axis2)
-    plain = offset.__class__ is axis1.__class__ is axis2.__class__ is int  # True equals 1, and is an error
-    known = _DIAGONALS.get(key) if plain else None
-    if known is None:
-        known = x._signature.layout.diagonal(offset, axis1, axis2)
-        if plain:
-            _DIAGONALS.put(key, known)
-    return x._view(*known)
-
-
-_DIAGONALS: TwoGenerations[tuple[Layout, int]] = TwoGenerations(512)
-"""The layouts of diagonals, and the offsets of their origins."""
+    return derived("diagonal", x, Layout.diagonal, offset, axis1, axis2)
 
 
 def sliding_window_view(x: A | HostData, /, window_shape: Any, axis: Axes | None = None) -> A:
@@ -285,8 +304,7 @@ def sliding_window_view(x: A | HostData, /, window_shape: Any, axis: Axes | None
     >>> ta.sliding_window_view(ta.arange(4), 2).tolist()
     [[0, 1], [1, 2], [2, 3]]
     """
-    x = as_array("sliding_window_view", x)
-    return x._view(x._signature.layout.sliding_window(window_shape, axis))
+    return derived("sliding_window_view", x, Layout.sliding_window, window_shape, axis)
 
 
 def as_strided(x: A | HostData, /, shape: Any, strides: Axes, offset: int = 0) -> A:

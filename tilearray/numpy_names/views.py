@@ -8,9 +8,10 @@ from typing import Any
 from tilearray.arrays.array import Array
 from tilearray.errors import OperandError, ShapeError, shown
 from tilearray.functions.arguments import as_array
-from tilearray.functions.manipulation import flip, moveaxis, reshape, transpose
+from tilearray.functions.manipulation import derived, flip, moveaxis, reshape
 from tilearray.functions.orders import Order
 from tilearray.functions.searching import nonzero
+from tilearray.geometry.layout import Layout
 from tilearray.geometry.shapes import as_int, normalize_axes, normalize_axis
 
 
@@ -75,11 +76,14 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Array:
     >>> ta.swapaxes(ta.zeros((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
     """
-    array = as_array("swapaxes", x)
-    axes = list(range(array.ndim))
-    first, second = [normalize_axis(axis, array.ndim, "swapaxes") for axis in (axis1, axis2)]
+    return derived("swapaxes", x, _exchanged, axis1, axis2)
+
+
+def _exchanged(layout: Layout, axis1: Any, axis2: Any) -> Layout:
+    axes = list(range(layout.ndim))
+    first, second = [normalize_axis(axis, layout.ndim, "swapaxes") for axis in (axis1, axis2)]
     axes[first], axes[second] = second, first
-    return transpose(array, axes)
+    return layout.permute(axes)
 
 
 def rollaxis(x: Any, axis: int, start: int = 0) -> Array:

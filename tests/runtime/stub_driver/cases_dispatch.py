@@ -100,6 +100,8 @@ CALLS = [
     ("triu(m)", lambda a, b, m: ta.triu(m), 4 + FREED, 1),
     ("tile(a)", lambda a, b, m: ta.tile(a, (2, 3)), 5 + FREED, 1),
     ("repeat(a)", lambda a, b, m: ta.repeat(a, 3), 5 + FREED, 1),
+    ("diff(a)", lambda a, b, m: ta.diff(a), 5 + FREED, 1),
+    ("clip(a)", lambda a, b, m: ta.clip(a, 0, 1), 1 + HIT + FREED, 1),
     ("dot(a, b)", lambda a, b, m: ta.dot(a, b), 5 + FREED, 1),
     ("cumulative_sum(m)", lambda a, b, m: ta.cumulative_sum(m, axis=0), 3 + FREED, 1),
     ("concat([a, b])", lambda a, b, m: ta.concat([a, b]), 15, 1),
@@ -161,6 +163,9 @@ VIEWS = [
     ("m[1:, ::2]", lambda a, m: m[1:, ::2], 2),
     ("m[:, -1]", lambda a, m: m[:, -1], 2),
     ("m.T", lambda a, m: m.T, 1),
+    ("flip", lambda a, m: ta.flip(m, axis=1), 5),
+    ("reshape", lambda a, m: ta.reshape(m, (2, -1)), 3),
+    ("squeeze", lambda a, m: ta.squeeze(m), 5),
 ]
 
 

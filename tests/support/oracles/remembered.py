@@ -13,12 +13,24 @@ from tilearray.engine.caches import PLANS
 PLACES = [0, 1, -1, None, True, 1.0, (0, 1), (True, 1), [0], np.int64(1), 7, "0"]
 """Axes and numbers, of which some are equal and read differently."""
 
+SHAPES = [(-1,), -1, (3, 4), (4, -1), (True, 12), (1, 12), (1.0, 12), [12], (0, -1), (2, 3, 2), np.int64(12)]
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[tuple[Any, ...]]]] = {
     "roll": (ta.roll, np.roll, [(shift, axis) for shift in (0, 1, True, 1.0, -8, (1, 2)) for axis in PLACES]),
     "tril": (ta.tril, np.tril, [(k,) for k in (*PLACES, -1, 2, 10**9)]),
     "triu": (ta.triu, np.triu, [(k,) for k in (*PLACES, -1, 2, 10**9)]),
     "tile": (ta.tile, np.tile, [(reps,) for reps in (*PLACES, 2, (2, 3), (2, 1, 3), (2, 0), (2, -1))]),
+    "diff": (ta.diff, np.diff, [(n, axis) for n in (0, 1, True, 1.0, 2, -1) for axis in PLACES]),
     "repeat": (ta.repeat, np.repeat, [(count, axis) for count in (0, 1, True, 3, 2.0, -1, [2]) for axis in PLACES]),
+    "flip": (ta.flip, np.flip, [(axis,) for axis in PLACES]),
+    "expand_dims": (ta.expand_dims, np.expand_dims, [(axis,) for axis in PLACES]),
+    "squeeze": (ta.squeeze, np.squeeze, [(axis,) for axis in PLACES]),
+    "moveaxis": (ta.moveaxis, np.moveaxis, [(axis, to) for axis in PLACES for to in (0, 1, True, (1, 0))]),
+    "swapaxes": (ta.swapaxes, np.swapaxes, [(axis, to) for axis in PLACES for to in (0, 1, True)]),
+    "permute_dims": (ta.permute_dims, np.transpose, [((1, 0),), ((True, 0),), ((0, 1),), ([1, 0],), ((1.0, 0),)]),
+    "transpose": (ta.transpose, np.transpose, [(None,), ((1, 0),), ((True, 0),), ((2, 0, 1),)]),
+    "diagonal": (ta.diagonal, np.diagonal, [(k, axis, 1) for k in (0, 1, True, -2) for axis in PLACES]),
+    "reshape": (ta.reshape, np.reshape, [(shape, order) for shape in SHAPES for order in "CF"]),
+    "broadcast_to": (ta.broadcast_to, np.broadcast_to, [((2, 3, 4),), ((3, 4),), ((True, 3, 4),), ((1, 3, 4),), (4,)]),
 }
 """For each name the function, NumPy's, and arguments."""
 
@@ -35,7 +47,9 @@ def check_words(name: str, device: Any) -> None:
         fresh = []
         for each in words:
             PLANS.clear()
-            fresh.append(_outcome(function, views(ta.asarray(hosts[0], device=device))[place], each))
+            x = views(ta.asarray(hosts[0], device=device))[place]
+            x._signature.views.clear()
+            fresh.append(_outcome(function, x, each))
         for host in hosts:
             x, wanted = views(ta.asarray(host, device=device))[place], views(host)[place]
             for turn in range(2):
@@ -45,17 +59,17 @@ def check_words(name: str, device: Any) -> None:
                         assert found == before, (name, each, turn)
                     else:
                         array = exact(wanted, *each)
-                        assert found == (array.tolist(), array.shape, before[2]), (name, each, turn)
+                        assert found == (array.tolist(), array.shape, *before[2:]), (name, each, turn)
 
 
 def _outcome(function: Callable[..., Any], x: Any, words: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The elements, the shape and the signature of a result; or an error and its text."""
+    """The elements, the shape and the signature of a result, and whether it is a view; or an error and its text."""
     try:
         found = function(x, *words)
     except (ta.TileArrayError, TypeError) as error:
         return type(error), str(error)
-    assert not np.shares_memory(ta.to_numpy(found), ta.to_numpy(x)) or not found.size
-    return ta.to_numpy(found).tolist(), found.shape, found._signature
+    is_view = found._buffer is x._buffer
+    return ta.to_numpy(found).tolist(), found.shape, found._signature, is_view
 
 
 DRAWS: list[tuple[str, tuple[Any, ...]]] = [

@@ -195,19 +195,41 @@ def switched(x: A, key: Any) -> A:
 def reshaped(x: A, shape: tuple[int, ...]) -> A | None:
     """Return the view of another shape with as many elements, or None if the strides allow no view."""
     key = ("reshape", shape)
-    found = x._signature.views.get(key)
-    if found is None:
-        signature = _interned(x)
-        layout = signature.layout.reshape(shape)
-        if layout is None:
-            return None
-        found = placed(x._buffer, x._offset, layout, signature.dtype, signature.device)
-        _keep(signature, key, found)
-    return x._make(x._buffer, x._offset, found)
+    found = view_again(key, x)
+    if found is not None:
+        return found
+    signature = _interned(x)
+    layout = signature.layout.reshape(shape)
+    if layout is None:
+        return None
+    view = x._make(x._buffer, x._offset, placed(x._buffer, x._offset, layout, signature.dtype, signature.device))
+    keep_view(key, x, view)
+    return view
 
 
-def _keep(signature: Signature, key: Any, view: Signature) -> None:
-    """Cache the signature of a view."""
+def view_again(words: Any, x: Any) -> Any:
+    """Return the view of an array that `keep_view` keeps under words, for its signature; None if there is none."""
+    try:
+        found, shift = x._signature.views[words]
+    except (KeyError, AttributeError, TypeError):  # not kept, not an Array, or a word is not hashable
+        return None
+    buffer, offset = x._buffer, x._offset + shift
+    if found.watched and ((buffer.pointer + offset) % 16 == 0) is not found.aligned:
+        found = found.twin or twin_of(found)
+    view = _new(x.__class__)
+    view._buffer = buffer
+    view._offset = offset
+    view._signature = found
+    return view
+
+
+def keep_view(words: Any, x: ArrayBase, view: ArrayBase) -> None:
+    """Cache the signature of a view, and where it begins, under the function that made it and its arguments."""
+    _keep(_interned(x), words, (view._signature, view._offset - x._offset))
+
+
+def _keep(signature: Signature, key: Any, view: Any) -> None:
+    """Cache a view: its signature, or also the bytes from the first element of its array."""
     if len(signature.views) >= REMEMBERED:
         signature.views.clear()
     signature.views[key] = view
