@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -95,11 +96,10 @@ def is_recorded(device: Device) -> bool:
 def _keep_by_class(
     plan: Plan, semantics: Semantics, root: Nested, path: tuple[Any, ...], keys: list[Key], out: ArrayBase | None
 ) -> None:
-    """Keep a plan under the class of its only Python number, if the plan depends only on that class."""
+    """Keep a plan under the classes of its Python numbers, if it depends only on these."""
     target = None if out is None else out._signature.dtype
-    kind = _class_that_decides(plan.operation, semantics, tuple(keys), target, plan.expression)
-    if kind is not None:
-        PLANS.keep(root, tuple([kind if isinstance(key, ScalarClass) else key for key in path]), plan)
+    if _classes_decide(plan.operation, semantics, tuple(keys), target, plan.expression):
+        PLANS.keep(root, tuple([_CLASS_OF[key] if type(key) is ScalarClass else key for key in path]), plan)
 
 
 def run_fixed(operation: FixedOperation, operands: Sequence[ArrayBase | int | float], out: Any) -> Any:
@@ -161,29 +161,34 @@ _RUNGS: dict[type, tuple[ScalarClass, ...]] = {
 }
 _CLASS_OF = {rung: kind for kind, rungs in _RUNGS.items() for rung in rungs}
 _DECIDES: TwoGenerations[bool] = TwoGenerations(2048)
+MOST_NUMBERS = 2
+"""The most Python numbers of a call whose classes may decide: two ints have 25 pairs of value classes."""
 
 
-def _class_that_decides(
+def _classes_decide(
     operation: Operation, semantics: Semantics, keys: tuple[Key, ...], out: np.dtype | None, expression: Expression
-) -> type | None:
-    """Return the class of the only Python number, if all numbers of that class give the same expression.
+) -> bool:
+    """Return whether all Python numbers of the classes of those among keys, one or two, give the same expression.
 
     ``float32 * 2.5`` has this property, ``int8 * 2.5`` does not. The plan is then found by the class, and no code looks
     at the value.
     """
     numbers = [key for key in keys if type(key) is ScalarClass]
-    if len(numbers) != 1:
-        return None
-    (number,) = numbers
-    kind = _CLASS_OF[number]
+    if len(numbers) > MOST_NUMBERS:
+        return False
+    classes = [_CLASS_OF[number] for number in numbers]
     types = types_of(keys, semantics)
-    asked = (operation, semantics.key, tuple([kind if key is number else key for key in types]), out)
+    given = iter(classes)
+    asked = (operation, semantics.key, tuple([next(given) if type(t) is ScalarClass else t for t in types]), out)
     decides = _DECIDES.get(asked)
     if decides is None:
-        others = [tuple([rung if key is number else key for key in types]) for rung in _RUNGS[kind]]
-        same = all(_gives(expression, operation, semantics, other, out) for other in others)
-        decides = _DECIDES.put(asked, same)
-    return kind if decides else None
+        decides = True
+        for rungs in product(*[_RUNGS[each] for each in classes]):
+            rung = iter(rungs)
+            other = tuple([next(rung) if type(t) is ScalarClass else t for t in types])
+            decides = decides and _gives(expression, operation, semantics, other, out)
+        _DECIDES.put(asked, decides)
+    return decides
 
 
 def _gives(
