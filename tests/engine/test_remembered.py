@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.oracles.remembered import FUNCTIONS, check_draws, check_words
+from support.oracles.remembered import FUNCTIONS, check_draws, check_takes, check_words
 
 import tilearray as ta
 from tilearray.commands.explain_plan import planned
@@ -23,6 +23,10 @@ def test_a_known_call_does_not_answer_for_other_words(name: str) -> None:
 
 def test_a_known_draw_does_not_answer_for_other_words() -> None:
     check_draws("cpu")
+
+
+def test_known_takes() -> None:
+    check_takes("cpu")
 
 
 def test_known_draws_are_recorded_and_dropped() -> None:

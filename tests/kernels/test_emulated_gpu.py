@@ -227,9 +227,10 @@ def _ranges() -> None:
 
 def _remembered() -> None:
     from support.interpreter.emulated_gpu import emulated_device
-    from support.oracles.remembered import FUNCTIONS, check_draws, check_words
+    from support.oracles.remembered import FUNCTIONS, check_draws, check_takes, check_words
 
     check_draws(emulated_device())
+    check_takes(emulated_device())
     for name in FUNCTIONS:
         check_words(name, emulated_device())
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tilearray as ta
 from tilearray.engine.caches import PLANS
@@ -109,3 +110,28 @@ def _drawn(rng: ta.random.Generator, clears: bool = False) -> list[Any]:
         else:
             found.append((drawn.dtype.name, drawn.shape, ta.to_numpy(drawn).tobytes()))
     return [*found, rng.bit_generator.state]
+
+
+def check_takes(device: Any) -> None:
+    """Compare elements at indices with NumPy's, in calls that are remembered and in those before."""
+    rng = np.random.default_rng(5)
+    for turn in range(3):
+        for axis in (None, 0, 1, -1, True, 1.0, 2):
+            for shape in ((4,), (2, 3), (0,), ()):
+                host, places = rng.integers(0, 99, (5, 6)), rng.integers(-5, 5, shape)
+                x, index = ta.asarray(host, device=device), ta.asarray(places, device=device)
+                try:
+                    found = ta.take(x, index, axis=axis)
+                except ta.TileArrayError:
+                    assert axis.__class__ in (bool, float) or axis == 2
+                    continue
+                wanted = np.take(host, places, axis)
+                assert (found.shape, found.tolist()) == (wanted.shape, wanted.tolist()), (turn, axis, shape)
+                assert ta.take(x[1:], index // 2, axis=axis).tolist() == np.take(host[1:], places // 2, axis).tolist()
+                assert x[index].tolist() == host[places].tolist()
+                outside = ta.asarray(places + 100, device=device)
+                if places.size:
+                    for call in (lambda: ta.take(x, outside, axis=axis), lambda: x[outside]):  # noqa: B023
+                        with pytest.raises(ta.IndexingError, match="out of bounds"):
+                            call()
+                    assert ta.take(x, outside, axis=axis, mode="clip").shape == wanted.shape

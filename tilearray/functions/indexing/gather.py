@@ -19,13 +19,14 @@ from typing import Any, Literal
 import numpy as np
 
 from tilearray.engine.array_type import A
-from tilearray.engine.backend import Indexing
-from tilearray.engine.caches import TwoGenerations
+from tilearray.engine.backend import Call, Indexing
+from tilearray.engine.caches import PLANS, TwoGenerations
 from tilearray.engine.context import STATE
 from tilearray.engine.devices import CPU, Device
-from tilearray.engine.execute import FixedCall
+from tilearray.engine.execute import FixedCall, is_recorded
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
+from tilearray.engine.remembered import Words, launch_making, remember
 from tilearray.engine.signature import ArrayBase, Signature, empty_array, from_result, signature_of
 from tilearray.errors import DeviceError, IndexingError, shown
 from tilearray.functions.indexing.keys import (
@@ -281,20 +282,28 @@ class Indices:
         All runs of an operation have the same `about`, and operands and targets of the same signatures.
         """
         make = out._make
-        reports = _reports(self.device, mode, len(indices), stream)
-        for place, index in enumerate(indices):
-            signature = self.signatures[place]
-            same = index._signature is signature
-            operands.append(index if same else make(index._buffer, index._offset, signature))
-            operands += self.numbers[place]
-            if reports is not None:
-                operands.append(make(reports[place], 0, self.report))
-        try:
+
+        def act(reports: Any) -> None:
+            for place, index in enumerate(indices):
+                signature = self.signatures[place]
+                same = index._signature is signature
+                operands.append(index if same else make(index._buffer, index._offset, signature))
+                operands.extend(self.numbers[place])
+                if reports is not None:
+                    operands.append(make(reports[place], 0, self.report))
             key = operation, reports is not None
             call = self._calls.get(key)
             if call is None:
                 call = self._calls.setdefault(key, FixedCall(operation(*about, self.dtypes, reports is not None)))
             call.run(operands, out)
+
+        self.checked(act, mode, stream)
+
+    def checked(self, act: Callable[[Any], Any], mode: str, stream: Any) -> Any:
+        """Call a function with words for the reports of its launch, or None; an index outside is an error in a mode."""
+        reports = _reports(self.device, mode, len(self.dtypes), stream)
+        try:
+            found = act(reports)
         except BaseException:
             _finish(self.device, mode, reports, stream)
             raise
@@ -302,6 +311,7 @@ class Indices:
             outside = _finish(self.device, mode, reports, stream)
             if any(outside):  # index 0 is never outside
                 raise _outside(self.axes, self.sizes, outside)
+        return found
 
 
 def alone(selection: Selection, steps: Ints | None = None, distance: np.dtype = INT64) -> Indices:
@@ -386,13 +396,30 @@ def gathering(dtype: np.dtype, indices: tuple[np.dtype, ...], checked: bool) -> 
 
 
 def _gather(selection: Selection) -> Any:
+    return _gathered(_known(selection), selection.view, selection.indices)
+
+
+def _known(selection: Selection) -> _Gather:
     view, axes, indices, _, before, inside = selection
     signatures = tuple([index._signature for index in indices])
     place = (selection.__class__, view._signature, axes, before, inside, *signatures)
-    known = _GATHERS.get(place)
-    if known is None:
-        known = _GATHERS.put(place, _Gather(selection))
-    return _gathered(known, view, indices)
+    return _GATHERS.get(place) or _GATHERS.put(place, _Gather(selection))
+
+
+def remember_gather(words: Words, x: ArrayBase, index: ArrayBase, key: Any) -> None:
+    """Keep the gather of an array by a key, of one index array and all of each other axis, as a call of both arrays."""
+    device = x._signature.device
+    if device.backend.indexing is not None or index._signature.device is not device or is_recorded(device):
+        return
+    selection = select(x, key)
+    view = selection.view
+    if selection.indices[0] is index and view._signature is x._signature and view._offset == x._offset:
+        known = _known(selection)
+
+        def call(stream: Any, x: Any, index: Any) -> Any:
+            return _gathered(known, x, (index,))
+
+        remember(words, (x, index), call)
 
 
 class _Gather:
@@ -406,15 +433,18 @@ class _Gather:
         The indices in the loop; alone if nothing is read, as a wrong index is still an error.
     reads : bool
         Whether anything is read.
+    launches : dict
+        For each mode the epoch of the plans, and the launch that makes the result, or None if there is none.
     """
 
-    __slots__ = ("indices", "out", "reads", "source")
+    __slots__ = ("indices", "launches", "out", "reads", "source")
 
     def __init__(self, selection: Selection) -> None:
         view, shape = selection.view, selection.result_shape
         self.out = signature_of(Layout.of(shape), view.dtype, view.device)
         self.source = walked(view._signature, shape, selection.over_rest(view.strides))
         self.reads = 0 not in shape or 0 in selection.shape
+        self.launches: dict[str, tuple[int, Call | None]] = {}
         layouts = [index._signature.layout for index in selection.indices]
         if self.reads:
             self.indices = Indices(selection, shape, [selection.over_indices(layout) for layout in layouts])
@@ -427,11 +457,34 @@ _GATHERS: TwoGenerations[_Gather] = TwoGenerations(2048)
 
 def _gathered(known: _Gather, view: A, indices: tuple[Any, ...]) -> A:
     """Return a new array of the elements of a view at indices, all of known signatures."""
-    stream, parts = STATE.get().stream, known.indices
+    state, parts = STATE.get(), known.indices
+    stream, mode = state.stream, parts.mode
+    epoch, launch = known.launches.get(mode, (-1, None))
+    if launch is not None and epoch == PLANS.epoch and state.recording is None:
+        return _launched(launch, parts, view, indices, mode, stream)
     out = empty_array(view.__class__, known.out, stream)
-    if known.reads:
-        source = view._make(view._buffer, view._offset, known.source)
-        parts.run(gathering, (view._signature.dtype,), [source], indices, out, parts.mode, stream)
-    else:
-        distances(parts, indices, parts.mode, stream)
+    if not known.reads:
+        distances(parts, indices, mode, stream)
+        return out
+    epoch, dtype = PLANS.epoch, view._signature.dtype
+    operands: list[Any] = [view._make(view._buffer, view._offset, known.source)]
+    parts.run(gathering, (dtype,), operands, indices, out, mode, stream)
+    if mode not in known.launches or known.launches[mode][0] != epoch:
+        given = [place for place, operand in enumerate(operands) if isinstance(operand, ArrayBase)]
+        operation = gathering(dtype, parts.dtypes, mode != "clip")
+        known.launches[mode] = epoch, launch_making(operation, operands, out, out, given)
     return out
+
+
+def _launched(launch: Call, parts: Indices, view: ArrayBase, indices: Sequence[Any], mode: str, stream: Any) -> Any:
+    """Return the result of a launch that takes the memory of a view, and of each index and its report."""
+
+    def act(reports: Any) -> Any:
+        given = [view._buffer, view._offset]
+        for place, index in enumerate(indices):
+            given += (index._buffer, index._offset)
+            if reports is not None:
+                given += (reports[place], 0)
+        return launch(stream, *given)
+
+    return parts.checked(act, mode, stream)

@@ -9,10 +9,11 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.engine.array_type import A
 from tilearray.engine.caches import TwoGenerations
+from tilearray.engine.remembered import INT_OR_NONE, again_of_arrays
 from tilearray.engine.signature import ArrayBase, HostData, Signature, signature_of
 from tilearray.errors import IndexingError, ShapeError, shown
 from tilearray.functions.arguments import as_array
-from tilearray.functions.indexing.gather import gather, gather_selected, positions_of
+from tilearray.functions.indexing.gather import gather, gather_selected, positions_of, remember_gather
 from tilearray.functions.indexing.keys import Ints, Selection, as_index
 from tilearray.functions.manipulation import reshape
 from tilearray.functions.reduction_options import finished
@@ -58,15 +59,23 @@ def take(x: A | HostData, /, indices: Any, axis: int | None = None, out: A | Non
     Array([[3, 1],
            [6, 4]], dtype=int64, device='cpu')
     """
+    is_usual = out is None and axis.__class__ in INT_OR_NONE and mode.__class__ is str and mode == "raise"
+    words = ("take", axis) if is_usual else None
+    known = again_of_arrays(words, x, indices)
+    if known is not None:
+        return known
     x = as_array("take", x)
     if axis is None and x.ndim != 1:
-        x = reshape(x, -1)
+        x, words = reshape(x, -1), None
     found: Any = integers_of(indices, x, "take")
     place = normalize_axis(0 if axis is None else axis, x.ndim, "take")
     if mode != "raise":
         found = _within(found, x.shape[place], mode)
     index = found if found.shape else found[None]
-    taken = gather(x, (*(slice(None),) * place, index) if place else index)
+    key = (*(slice(None),) * place, index) if place else index
+    taken = gather(x, key)
+    if words is not None and index is indices:
+        remember_gather(words, x, index, key)
     return finished("take", taken if found.shape else taken.squeeze(place), out)
 
 
