@@ -54,10 +54,20 @@ def test_rows_are_looked_up_if_the_output_is_dense_and_they_are_not_narrow() -> 
         return class_of(make_loop((rows, columns), [(out, 1), (columns + 6, 1)])).facts
 
     assert facts(600, 600) == ((512, (True, False)),)
-    assert facts(500, 500) == (None, None, 32)
-    assert facts(600, 603) == (None, None, 512)
+    assert facts(500, 500) == (None, None, (32,) * 5)
+    assert facts(600, 603) == (None, None, (512,) * 5)
     *_, most = facts(600, 603, rows=9000)
-    assert most == Rows.facts(make_loop((9000, 600), [(603, 1), (606, 1)])) == 128
+    assert most == Rows.facts(make_loop((9000, 600), [(603, 1), (606, 1)])) == (128, 256, 256, 256, 256)
+
+
+@pytest.mark.parametrize("columns", [17, 20, 33, 48, 65, 80, 100, 127, 136, 200, 260, 500, 511])
+@pytest.mark.parametrize("pitch", [0, 3])
+def test_blocks_cover_little_more_than_narrow_rows(columns: int, pitch: int) -> None:
+    """Less than twice their columns; less than four times if the output has gaps, which larger elements skip."""
+    most = Rows.facts(make_loop((2**21 // columns, columns), [(columns + pitch, 1), (columns + 7, 1)]))
+    assert sorted(most) == list(most)
+    for itemsize, block in zip((1, 2, 4, 8), most, strict=False):
+        assert -(-columns // block) * block < columns * (4 if pitch and itemsize > 2 else 2)
 
 
 @pytest.mark.parametrize(
