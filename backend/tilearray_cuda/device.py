@@ -110,11 +110,11 @@ class CudaDevice(Gpu):
         bind = getattr(compiled, "bind_fused", None)  # calls of libraries have none
         return None if bind is None else bind(loop, made, constants, public)
 
-    def bind_staged(self, stages: Any, rule: Any, scratch: Any, signature: Any, /) -> Any:
-        """Bind two kernels to loops and a call; see `call_source.staged_written_out`."""
+    def bind_steps(self, steps: Any, takes: Any, raw: bool, memory: Any, /) -> Any:
+        """Bind several kernels to loops and a call; see `call_source.steps_written_out`."""
         from tilearray_cuda import kernel
 
-        return kernel.bind_staged(self, stages, rule, scratch, signature)
+        return kernel.bind_steps(self, steps, takes, raw, memory)
 
     def bind_new(self, compiled: Any, rule: Any, /) -> Any:
         """Return the function that makes a call from a loop, which starts at its operands, and a new signature."""

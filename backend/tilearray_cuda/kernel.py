@@ -205,17 +205,28 @@ def compile_kernel(device: Any, expression: Any, loop_class: Any, aligned: tuple
     return made(schedule, source, launch.load_function(device, cubin_of(source, device.arch, schedule.spec.contract)))
 
 
-def bind_staged(device: Any, stages: Any, rule: Any, scratch: tuple[Any, ...], signature: Any) -> Launch:
-    """Return the call of two launches; see `tilearray.engine.call.staged_call`."""
-    launches = [stage.kernel.bind(stage.loop) for stage in stages]
-    first, second = stages
-    kinds = ["array" if take is None else "number" for take in rule.numbers[1:]]
-    after = second.kernel.kinds[1 + len(scratch) :]
-    for place, kind in zip(second.reads, after, strict=True):
-        if kind == "float" and rule.raw:
-            kinds[place] = kind
-    bind = call_source.staged_written_out(tuple(kinds), first.reads, second.reads, len(scratch))
-    return bind(*launches, rule.numbers[1:], device, scratch, signature)
+def bind_steps(device: Any, steps: Sequence[Any], takes: Sequence[Any], raw: bool, memory: Sequence[Any]) -> Launch:
+    """Return the call of several launches; see `tilearray.engine.call.steps_call`."""
+    kinds = ["array" if take is None else "number" for take in takes]
+    launches: list[Launch] = []
+    used: list[tuple[tuple[int, bool], ...]] = []
+    offsets: list[int] = []
+    for step in steps:
+        constants: dict[int, Any] = {}
+        places: list[tuple[int, bool]] = []
+        for position, operand in enumerate(step.operands):
+            if not isinstance(operand, tuple):
+                constants[position] = operand
+                continue
+            index, offset = operand
+            places.append((index, offset != 0))
+            offsets += [offset] if offset else []
+            if index >= 0 and raw and step.kernel.kinds[position] == "float":
+                kinds[index] = "float"
+        launches.append(step.kernel.bind_fused(step.loop, (), constants, None))
+        used.append(tuple(places))
+    bind = call_source.steps_written_out(tuple(kinds), tuple(used), len(memory))
+    return bind(launches, takes, device, memory, offsets)
 
 
 def fixed_by_loop(schedule: Schedule, arguments: Any) -> Callable[[Any], bytes]:

@@ -71,8 +71,8 @@ class HostDevice:
         bind = getattr(kernel, "bind_fused", None)  # those of reductions and scans have none
         return None if bind is None else bind(loop, made, constants, public)
 
-    def bind_staged(self, stages: Any, rule: Any, scratch: Any, signature: Any, /) -> None:
-        """Return None: NumPy takes far longer than what a call of two launches spends beside them."""
+    def bind_steps(self, steps: Any, takes: Any, raw: bool, memory: Any, /) -> None:
+        """Return None: NumPy takes far longer than what a call of several launches spends beside them."""
 
     def bind_new(self, kernel: Kernel, rule: Any, /) -> Callable[[Any, Any], Callable[..., Any]]:
         """Return a function that makes a call from a loop and the signature of the result."""

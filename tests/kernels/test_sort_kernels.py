@@ -21,6 +21,9 @@ pytestmark = [needs_triton, pytest.mark.slow]
         ("check_lengths", ((530_000,), ("uint8", "float16"))),
         ("check_scanned_lengths", ((4099,), ("uint8", "float32", "uint64"))),
         ("check_scanned_lengths", ((20_003,), ("bfloat16", "int64"))),
+        ("check_sorts_again", ((64,), ("bool", "float32"))),
+        ("check_sorts_again", ((2, 4112), ("float32", "int64"))),
+        ("check_sorts_again", ((8_208,), ("uint8", "bfloat16", "uint64"))),
         ("check_sweeps", (16_387,)),
         *[
             ("check_wide_short", (kind,))

@@ -262,7 +262,7 @@ class FakeGpu(Elsewhere):
     def bind_fused(self, *given: Any) -> None:
         """Return None: the host's launch would make memory without a stream."""
 
-    def bind_staged(self, *given: Any) -> None:
+    def bind_steps(self, *given: Any) -> None:
         """Return None, as `bind_fused`."""
 
     def bind_new(self, kernel: Any, rule: Any) -> Any:

@@ -82,10 +82,10 @@ class CallWriter(Protocol):
         """
         ...
 
-    def bind_staged(
-        self, stages: Sequence[Any], rule: CallRule, scratch: tuple[Any, ...], signature: Any, /
+    def bind_steps(
+        self, steps: Sequence[Any], takes: Sequence[Any], raw: bool, memory: Sequence[Any], /
     ) -> Call | None:
-        """Return the call of two launches (`tilearray.engine.call.staged_call`); None if that saves nothing."""
+        """Return the call of several launches (`tilearray.engine.call.steps_call`); None if that saves nothing."""
         ...
 
     def bind_new(self, kernel: Kernel, rule: CallRule, /) -> Callable[[Loop, Any], Call]:

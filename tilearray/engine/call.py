@@ -95,6 +95,35 @@ class Stage(NamedTuple):
     reads: tuple[int, ...]
 
 
+class Place(NamedTuple):
+    """An array of a launch: an operand of the call, or a part of memory that the call allocates.
+
+    Attributes
+    ----------
+    position : int
+        That of the operand, or -1, -2, ... for the first memory, the second one, ...
+    offset : int
+        The bytes from the start of memory to the first element; 0 for an operand.
+    """
+
+    position: int
+    offset: int = 0
+
+
+class Step(NamedTuple):
+    """One launch of a call of several, with all of its operands, the output first: places, and numbers as they are.
+
+    Attributes
+    ----------
+    kernel, loop
+    operands : tuple of Place, int or float
+    """
+
+    kernel: Kernel
+    loop: AnyLoop
+    operands: tuple[Place | int | float, ...]
+
+
 def staged_call(
     rule: Rule, backend: Backend, signature: Signature, stages: tuple[Stage, Stage], scratch: tuple[Signature, ...]
 ) -> Call:
@@ -109,22 +138,55 @@ def staged_call(
     scratch : tuple of Signature
         Those of the arrays that the first launch writes; the second one reads them first.
     """
+    between = [Place(-2 - number) for number in range(len(scratch))]
+    outputs = between, [Place(-1), *between]
+    steps = [
+        Step(stage.kernel, stage.loop, (*written, *[Place(place) for place in stage.reads]))
+        for stage, written in zip(stages, outputs, strict=True)
+    ]
+    return steps_call(rule.numbers[1:], rule.raw, backend, steps, (signature, *scratch))
+
+
+def steps_call(
+    takes: Sequence[Take | None], raw: bool, backend: Backend, steps: Sequence[Step], memory: Sequence[Signature]
+) -> Call:
+    """Return the call of launches, one after the other.
+
+    Parameters
+    ----------
+    takes : sequence of callable or None
+        For each operand of the call: as `Rule.numbers`. One of them is an array.
+    raw : bool
+        As `Rule.raw`.
+    backend
+    steps : sequence of Step
+    memory : sequence of Signature
+        Those of the arrays that the call allocates, each before the first launch that uses it. The first one is the
+        result.
+    """
     writer = backend.call_writer
-    written = None if writer is None else writer.bind_staged(stages, rule, scratch, signature)
+    written = None if writer is None else writer.bind_steps(steps, takes, raw, memory)
     if written is not None:
         return written
-    first, second = [backend.bind(stage.kernel, stage.loop) for stage in stages]
-    takes, allocate = rule.numbers[1:], backend.allocate
-    reads, reads_then = (stage.reads for stage in stages)
+    launches = [(backend.bind(step.kernel, step.loop), step.operands) for step in steps]
 
     def call(stream: Any, *operands: Any) -> Any:
         given = _arguments(operands, takes)
-        memory = [part for each in scratch for part in (allocate(each.nbytes, stream), 0)]
-        first(stream, *memory, *[part for place in reads for part in given[place]])
         like = next(operand for operand, take in zip(operands, takes) if take is None)
-        out = empty_array(like.__class__, signature, stream)
-        second(stream, out._buffer, 0, *memory, *[part for place in reads_then for part in given[place]])
-        return out
+        made: dict[int, ArrayBase] = {}
+        for launch, used in launches:
+            parts: list[Any] = []
+            for operand in used:
+                if not isinstance(operand, Place):
+                    parts += (operand, 0)
+                elif operand.position >= 0:
+                    parts += given[operand.position]
+                else:
+                    if operand.position not in made:
+                        made[operand.position] = empty_array(like.__class__, memory[~operand.position], stream)
+                    parts += (made[operand.position]._buffer, operand.offset)
+            launch(stream, *parts)
+        return made[-1]
 
     return call
 

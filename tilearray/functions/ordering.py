@@ -21,18 +21,18 @@ import numpy as np
 
 from tilearray import dtypes
 from tilearray.engine.array_type import A
-from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
-from tilearray.engine.execute import FixedCall, is_recorded, run_fixed
+from tilearray.engine.execute import is_recorded, run, run_fixed
 from tilearray.engine.expression import ExpressionBuilder
-from tilearray.engine.operation import FixedOperation
-from tilearray.engine.signature import Signature, new_array, signature_of
+from tilearray.engine.operation import FixedOperation, typed_scalar
+from tilearray.engine.remembered import Words
+from tilearray.engine.steps import Steps, run_in_steps
 from tilearray.errors import ShapeError
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.indexing.take import take_along_axis
 from tilearray.functions.indexing.views import get
 from tilearray.functions.manipulation import c_contiguous, moveaxis, new_like, reshape
-from tilearray.functions.scans import scan
+from tilearray.functions.reduce import refuse
 from tilearray.functions.sort_keys import (
     SAMPLES,
     Keyed,
@@ -52,6 +52,8 @@ from tilearray.functions.sort_keys import (
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.sorting import DIGIT, DIGITS, WHOLE, blocks_of, has_few_blocks, is_swept, words_of_sweep
 from tilearray.ops.execute import fill
+from tilearray.ops.moves import assign
+from tilearray.ops.scan import scan_of
 
 _INT32, _INT64, _UINT32, _UINT64 = dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64
 HALF = 32
@@ -72,7 +74,9 @@ def sorted_along(x: A, axis: int, descending: bool, sample: Sample | None = None
     """Return a sorted copy in C order. A sample of elements that lie in one row is not taken again."""
     if x._signature.device.functions is not None:
         return take_along_axis(x, order_along(x, axis, descending), axis)
-    return _along(x, axis, True, lambda rows: sorted_rows(rows, descending, sample))
+    if not x.size or x.shape[axis] == 1:
+        return c_contiguous(x)
+    return _along(x, axis, lambda rows: sorted_rows(rows, descending, sample))
 
 
 def order_along(x: A, axis: int, descending: bool) -> A:
@@ -80,22 +84,16 @@ def order_along(x: A, axis: int, descending: bool) -> A:
     functions = x._signature.device.functions
     if functions is not None:
         return functions.order_along(x, axis, descending)
-    return _along(x, axis, False, lambda rows: order_of_rows(rows, descending))
+    if not x.size or x.shape[axis] == 1:
+        return fill(new_like(x, x.shape, _INT64), 0, "argsort")
+    return _along(x, axis, lambda rows: order_of_rows(rows, descending))
 
 
-def _along(x: Any, axis: int, copies: bool, ordered: Callable[[Any], Any]) -> Any:
-    """Return the result of a function of the dense rows along an axis, in the places of the axis.
-
-    If nothing is to be sorted, the result is a copy, or indices.
-    """
-    extent = x.shape[axis]
-    moved = x if axis == x.ndim - 1 else moveaxis(x, axis, -1)
-    if x.size and extent > 1:
-        found = reshape(ordered(dense(reshape(moved, (x.size // extent, extent)))), moved.shape)
-        return found if axis == x.ndim - 1 else dense(moveaxis(found, -1, axis))
-    if copies:
-        return c_contiguous(x)
-    return fill(new_like(x, x.shape, _INT64), 0, "argsort")
+def _along(x: Any, axis: int, ordered: Callable[[Any], Any]) -> Any:
+    """Return the result of a function of dense rows, in the places of an axis."""
+    if axis == x.ndim - 1:
+        return ordered(dense(x))
+    return dense(moveaxis(ordered(dense(moveaxis(x, axis, -1))), -1, axis))
 
 
 def dense(x: A) -> A:
@@ -107,79 +105,89 @@ def dense(x: A) -> A:
 
 
 def sorted_rows(x: A, descending: bool = False, sample: Sample | None = None) -> A:
-    """Return the rows of a dense array of two axes, each sorted."""
+    """Return the rows of a dense array, each sorted. They lie along its last axis, and have elements."""
     turned = turned_by(x.dtype, descending)
-    if x.shape[1] <= WHOLE:
-        return _in_programs(_sorting, x, turned, x._signature.dtype)
-    turned, few = _looked_at(x, turned, sample)
+    if not _is_looked_at(x):
+        return _remembered(("sort", descending), x, lambda steps, rows: _sorted(steps, rows, turned))
+    rows = _rows_of(x)
+    turned, few = _looked_at(rows, turned, sample)
     if not turned.bits:
         return c_contiguous(x)
-    found = _mended(by_digits(x, turned, turned.bits - DIGIT * few), turned, few) if few else None
-    return by_digits(x, turned.exact(), 0) if found is None else found
+    found = by_digits(rows, turned, turned.bits - DIGIT * few) if few else None
+    found = None if found is None else _mended(found, turned, few)
+    return reshape(by_digits(rows, turned.exact(), 0) if found is None else found, x.shape)
 
 
-def _in_programs(operation: Callable[[np.dtype], FixedOperation], x: Any, turned: Turned, dtype: np.dtype) -> Any:
-    """Return what an operation stores of rows that programs sort whole."""
-    key = operation, x._signature
-    known = _WHOLE.get(key) or _WHOLE.put(key, _Whole(operation, x._signature, dtype))
-    found = new_array(x.__class__, known.result)
-    known.call.run([x, turned.flip, turned.bits], found)
-    return found
+def _remembered(words: Words, x: A, function: Callable[[Steps, A], A]) -> A:
+    """Return the result of a function of dense rows, or make the call that is remembered for it."""
+    return run_in_steps(words, x, lambda steps: reshape(function(steps, _rows_of(x)), x.shape))
 
 
-class _Whole:
-    """All that `_in_programs` needs for rows of one signature: that of the result, and the call."""
-
-    __slots__ = ("call", "result")
-
-    def __init__(self, operation: Callable[[np.dtype], FixedOperation], given: Signature, dtype: np.dtype) -> None:
-        self.result = signature_of(Layout.of(given.layout.shape), dtype, given.device)
-        self.call = FixedCall(operation(given.dtype))
+def _rows_of(x: A) -> A:
+    """Return the rows of a dense array as an array of two axes."""
+    return reshape(x, (-1, x.shape[-1]))
 
 
-_WHOLE: TwoGenerations[_Whole] = TwoGenerations(512)
+def _sorted(steps: Steps, x: Any, turned: Turned) -> Any:
+    """Return rows, each sorted by all bits of its keys."""
+    if x.shape[1] <= WHOLE:
+        return steps.run(_sorting(x.dtype), [x, turned.flip, turned.bits], new_like(x, x.shape))
+    return _by_digits(steps, x, turned, 0)
 
 
 def by_digits(x: Any, turned: Turned, start: int) -> Any:
     """Return rows in the order of the bits of keys from a start on."""
-    sweeps = _sweeps_of(x, turned, start, turned.bits, x.dtype)
+    return _by_digits(Steps(None), x, turned, start)
+
+
+def _by_digits(steps: Steps, x: Any, turned: Turned, start: int) -> Any:
+    sweeps = _sweeps_of(steps, x, turned, start, turned.bits, x.dtype)
     for shift, sweep in zip(range(start, turned.bits, DIGIT), sweeps, strict=True):
-        x = _partitioned(_moving, x, shift, turned, sweep=sweep)
+        x = _partitioned(steps, _moving, x, shift, turned, sweep=sweep)
     return x
 
 
 def order_of_rows(x: Any, descending: bool = False, bits: int | None = None) -> Any:
-    """Return the indices that sort each row of a dense array of two axes, as int64; equal elements keep their order.
+    """Return the indices that sort each row of a dense array, as int64; equal elements keep their order.
 
-    `bits` says that only the lowest bits of integers differ.
+    `bits` says that only the lowest bits of integers differ. Rows lie along the last axis, and have elements.
     """
     turned = turned_by(x.dtype, descending, bits)
-    if x.shape[1] <= WHOLE:
-        return _in_programs(_ordering, x, turned, _INT64)
-    if x.shape[1] >= 1 << HALF:
+    if x.shape[-1] >= 1 << HALF:
         raise ShapeError(
-            f"argsort: expected fewer than 2**{HALF} elements along the axis on {x.device}, got {x.shape[1]}; "
+            f"argsort: expected fewer than 2**{HALF} elements along the axis on {x.device}, got {x.shape[-1]}; "
             "sort parts of the axis"
         )
-    turned, few = _looked_at(x, turned) if turned.bits > HALF else (turned, 0)
-    if turned.bits <= DIGIT:
-        return _partitioned(_numbering, x, 0, turned, _INT64)
+    if turned.bits <= HALF or not _is_looked_at(x):
+        return _remembered(("argsort", descending, bits), x, lambda steps, rows: _ordered(steps, rows, turned))
+    rows = _rows_of(x)
+    turned, few = _looked_at(rows, turned)
     is_mended = 0 < few <= HALF // DIGIT and (turned.bits > HALF or turned.form == "linear")
-    found = _order_mended(x, turned, few) if is_mended else None
-    return _order_by_words(x, turned.exact()) if found is None else found
+    found = _order_mended(rows, turned, few) if is_mended else None
+    return reshape(_ordered(Steps(None), rows, turned.exact()) if found is None else found, x.shape)
 
 
-def _order_by_words(x: Any, turned: Turned) -> Any:
+def _ordered(steps: Steps, x: Any, turned: Turned) -> Any:
+    """Return the indices that sort rows by all bits of their keys."""
+    if x.shape[1] <= WHOLE:
+        return steps.run(_ordering(x.dtype), [x, turned.flip, turned.bits], new_like(x, x.shape, _INT64))
+    if turned.bits <= DIGIT:
+        return _partitioned(steps, _numbering, x, 0, turned, _INT64)
+    return _order_by_words(steps, x, turned)
+
+
+def _order_by_words(steps: Steps, x: Any, turned: Turned) -> Any:
     """Return the indices that sort rows by keys of more than a digit."""
-    sweeps = _sweeps_of(x, turned, 0, min(turned.bits, HALF), _UINT64)
-    words = _partitioned(_joining, x, 0, turned, _UINT64, sweep=sweeps[0])
-    order = _positions_in(words, DIGIT, min(turned.bits, HALF), sweeps)
+    sweeps = _sweeps_of(steps, x, turned, 0, min(turned.bits, HALF), _UINT64)
+    words = _partitioned(steps, _joining, x, 0, turned, _UINT64, sweep=sweeps[0])
+    order = _positions_in(steps, words, DIGIT, min(turned.bits, HALF), sweeps)
     if turned.bits <= HALF:
         return order
     rows = x._view(Layout(x.shape, (x.shape[1], 0)))
-    words = run_fixed(_rejoining(x.dtype), [rows, order, turned.flip, turned.base], new_like(x, x.shape, _UINT64))
-    sweeps = _sweeps_of(words, _AS_IT_IS, HALF, turned.bits, _UINT64)
-    return _positions_in(words, 0, turned.bits - HALF, sweeps)
+    words = new_like(x, x.shape, _UINT64)
+    steps.run(_rejoining(x.dtype), [rows, order, turned.flip, turned.base], words)
+    sweeps = _sweeps_of(steps, words, _AS_IT_IS, HALF, turned.bits, _UINT64)
+    return _positions_in(steps, words, 0, turned.bits - HALF, sweeps)
 
 
 def words_in_order(places: Any, bits: int) -> Any:
@@ -187,20 +195,23 @@ def words_in_order(places: Any, bits: int) -> Any:
 
     There are more than `WHOLE` and less than 2**32 of them, and `bits` is 32 or less.
     """
-    row = reshape(places, (1, places.size))
-    first, *others = _sweeps_of(row, _AS_IT_IS, 0, bits, _UINT64)
-    words = _partitioned(_joining, row, 0, _AS_IT_IS, _UINT64, sweep=first)
+    return _remembered(("words", bits), places, lambda steps, row: _words_in_order(steps, row, bits))
+
+
+def _words_in_order(steps: Steps, row: Any, bits: int) -> Any:
+    first, *others = _sweeps_of(steps, row, _AS_IT_IS, 0, bits, _UINT64)
+    words = _partitioned(steps, _joining, row, 0, _AS_IT_IS, _UINT64, sweep=first)
     for shift, sweep in zip(range(DIGIT, bits, DIGIT), others, strict=True):
-        words = _partitioned(_moving, words, HALF + shift, _AS_IT_IS, sweep=sweep)
-    return reshape(words, -1)
+        words = _partitioned(steps, _moving, words, HALF + shift, _AS_IT_IS, sweep=sweep)
+    return words
 
 
-def _positions_in(words: Any, start: int, bits: int, sweeps: Sequence[Sweep | None]) -> Any:
+def _positions_in(steps: Steps, words: Any, start: int, bits: int, sweeps: Sequence[Sweep | None]) -> Any:
     """Return the positions of words in the order of the bits of their keys from a start on."""
     for shift in range(start, bits, DIGIT):
         is_last = shift + DIGIT >= bits
         operation, dtype = (_unjoining, _INT64) if is_last else (_moving, _UINT64)
-        words = _partitioned(operation, words, HALF + shift, _AS_IT_IS, dtype, sweep=sweeps[shift // DIGIT])
+        words = _partitioned(steps, operation, words, HALF + shift, _AS_IT_IS, dtype, sweep=sweeps[shift // DIGIT])
     return words
 
 
@@ -242,26 +253,33 @@ def _told(keys: Any) -> Sample:
 
 def _is_long(x: Any) -> bool:
     """Whether the short runs of one row may be sorted at last."""
-    return x.shape[0] == 1 and x.size >= MENDED
+    return x.size == x.shape[-1] >= MENDED
+
+
+def _is_looked_at(x: Any) -> bool:
+    """Whether some elements of rows are looked at before these are sorted: keys are wide and many.
+
+    Keys of floats fill all digits but rarely.
+    """
+    is_float = dtypes.info(x.dtype).kind == "float"
+    return is_wide(x.dtype) and x.shape[-1] > WHOLE and (_is_long(x) or (x.size >= NARROWED and not is_float))
 
 
 def _looked_at(x: Any, turned: Turned, sample: Sample | None = None) -> tuple[Turned, int]:
     """Return how keys of rows are narrowed, and how many upper digits are worth a sort before short runs are, or 0.
 
-    The call waits for the device, if it may: keys are wide and many. Keys of floats fill all digits but rarely.
+    The call waits for the device, if it may.
     """
-    is_float, is_long = dtypes.info(x.dtype).kind == "float", _is_long(x)
-    if not is_wide(x.dtype) or not (is_long or (x.size >= NARROWED and not is_float)) or is_recorded(x.device):
+    if is_recorded(x.device) or x.device.backend.is_captured(STATE.get().stream):
         return turned, 0
-    if x.device.backend.is_captured(STATE.get().stream):
-        return turned, 0
+    is_long = _is_long(x)
     keys = _some_keys(x) if sample is None else sample.keys
     gap = least_gap(sorted_rows(keys)) if is_long else None
     sample = sample or _told(keys)
     if -(-sample.bits // DIGIT) < turned.digits:
         turned = narrowed(x, turned, sample.middle)
     few = 0 if gap is None or turned.digits < 4 else digits_enough(int(to_numpy(gap)), turned.bits)
-    if is_float and few > LINEAR:
+    if dtypes.info(x.dtype).kind == "float" and few > LINEAR:
         line = linear(x, turned, to_numpy(get(keys, 0)))
         if line is not None:
             return line, HALF // DIGIT
@@ -280,10 +298,11 @@ def _mended(x: Any, turned: Turned, few: int) -> Any:
 def _order_mended(x: Any, turned: Turned, few: int) -> Any:
     """Return the indices that sort a row, which few upper digits of keys nearly do; None if they leave long runs."""
     start = turned.bits - DIGIT * few
-    first, *others = _sweeps_of(x, turned, start, turned.bits, _UINT64)
-    words = _partitioned(_joining_upper, x, start, turned, _UINT64, (turned.bits - HALF,), first)
+    steps = Steps(None)
+    first, *others = _sweeps_of(steps, x, turned, start, turned.bits, _UINT64)
+    words = _partitioned(steps, _joining_upper, x, start, turned, _UINT64, (turned.bits - HALF,), first)
     for shift, sweep in zip(range(HALF - DIGIT * (few - 1), HALF, DIGIT), others, strict=True):
-        words = _partitioned(_moving, words, HALF + shift, _AS_IT_IS, sweep=sweep)
+        words = _partitioned(steps, _moving, words, HALF + shift, _AS_IT_IS, sweep=sweep)
     memory, rows = (given._view(Layout(x.shape, (0, 0))) for given in (words, x))
     given = [words, memory, x.size, rows, turned.flip, turned.base, 2 * HALF - DIGIT * few]
     return _unless_cut(mending_order(x.dtype), given, new_like(x, x.shape, _INT64))
@@ -314,7 +333,7 @@ class Sweep(NamedTuple):
     turns: Any
 
 
-def _sweeps_of(x: Any, turned: Turned, start: int, end: int, dtype: np.dtype) -> list[Sweep | None]:
+def _sweeps_of(steps: Steps, x: Any, turned: Turned, start: int, end: int, dtype: np.dtype) -> list[Sweep | None]:
     """Return the sweeps by the digits between two bits, which store a dtype; None for each if rows are not swept.
 
     One launch fills the memory of all sweeps, and one counts all digits.
@@ -323,37 +342,28 @@ def _sweeps_of(x: Any, turned: Turned, start: int, end: int, dtype: np.dtype) ->
     rows, extent = x.shape
     if not is_swept(rows, extent, digits):
         return [None] * digits
-    key = x._signature, digits, turned.form, dtype.itemsize
-    known = _BEGINNINGS.get(key) or _BEGINNINGS.put(key, _Beginning(*key))
-    return known(x, (start, *turned.numbers))
+    words = words_of_sweep(extent, dtype.itemsize)
+    memory = _filled(steps, new_like(x, (digits * (DIGITS + words),), _INT32))
+    counts = memory._view(Layout.of((digits, DIGITS)))
+    steps.run(_counting_all(x.dtype, digits, turned.form), [x, start, *turned.numbers], counts)
+    nowhere = Layout(x.shape, (0, 0))
+    return [
+        Sweep(memory._view(nowhere, DIGITS * k), memory._view(nowhere, DIGITS * digits + words * k))
+        for k in range(digits)
+    ]
 
 
-class _Beginning:
-    """All that `_sweeps_of` needs for rows of one signature: to find it takes longer than launches."""
-
-    def __init__(self, given: Signature, digits: int, form: str, itemsize: int) -> None:
-        shape, device, size = given.layout.shape, given.device, _INT32.itemsize
-        words = words_of_sweep(shape[1], itemsize)
-        self._memory = signature_of(Layout.of((digits * (DIGITS + words),)), _INT32, device)
-        self._counts = signature_of(Layout.of((digits, DIGITS)), _INT32, device)
-        self._nowhere = signature_of(Layout(shape, (0, 0)), _INT32, device)
-        self._count = FixedCall(_counting_all(given.dtype, digits, form))
-        self._places = [(size * DIGITS * k, size * (DIGITS * digits + words * k)) for k in range(digits)]
-
-    def __call__(self, x: Any, numbers: tuple[float, ...]) -> list[Sweep | None]:
-        memory = fill(new_array(x.__class__, self._memory), 0, "sort")
-        make, buffer, nowhere = x._make, memory._buffer, self._nowhere
-        self._count.run([x, *numbers], make(buffer, 0, self._counts))
-        return [Sweep(make(buffer, counts, nowhere), make(buffer, turns, nowhere)) for counts, turns in self._places]
-
-
-_BEGINNINGS: TwoGenerations[_Beginning] = TwoGenerations(128)
+def _filled(steps: Steps, memory: Any) -> Any:
+    """Fill memory with zeros, and return it."""
+    fill(memory, 0, "sort")
+    return steps.note((assign.into, memory._signature, typed_scalar(memory.dtype)), (0,), memory)
 
 
 # --- a digit ----------------------------------------------------------------------------------------------------------
 
 
 def _partitioned(
+    steps: Steps,
     operation: Placing,
     x: Any,
     shift: int,
@@ -366,40 +376,28 @@ def _partitioned(
 
     The operation takes the numbers of the keys, and `further` ones.
     """
-    key = operation, x._signature, dtype, turned.form, sweep is not None
-    known = _PASSES.get(key) or _PASSES.put(key, _Pass(*key))
-    return known(x, (shift, *turned.numbers), further, sweep)
+    places, numbers = end_dtype(x.shape[1]), (shift, *turned.numbers)
+    if sweep is not None:
+        found_from, memory = "swept", [*sweep]
+    else:
+        found_from, counts = _counted(steps, x, numbers, turned.form)
+        memory = [counts]
+    moving = operation(x.dtype, places, found_from, turned.form)
+    return steps.run(moving, [x, *numbers, *further, *memory], new_like(x, x.shape, dtype or x.dtype))
 
 
-class _Pass:
-    """All that `_partitioned` needs for rows of one signature, as `_Beginning`."""
-
-    def __init__(self, operation: Placing, given: Signature, dtype: np.dtype | None, form: str, is_swept: bool) -> None:
-        (rows, extent), device = given.layout.shape, given.device
-        places, self._by_block = end_dtype(extent), has_few_blocks(rows, extent)
-        # what places are found from, as of the node "rank"
-        found_from = "swept" if is_swept else "counts" if self._by_block else "sums"
-        self._counts = signature_of(Layout.of((rows, DIGITS * blocks_of(rows, extent))), _INT32, device)
-        self._memory = signature_of(Layout((rows, extent), (0, 0)), places, device)
-        self._result = signature_of(Layout.of((rows, extent)), dtype or given.dtype, device)
-        self._count = FixedCall(_counting(given.dtype, self._by_block, form))
-        self._move = FixedCall(operation(given.dtype, places, found_from, form))
-
-    def __call__(self, x: Any, numbers: tuple[float, ...], further: tuple[int, ...], sweep: Sweep | None) -> Any:
-        memory = sweep or (self._counted(x, numbers),)
-        found = new_array(x.__class__, self._result)
-        self._move.run([x, *numbers, *further, *memory], found)
-        return found
-
-    def _counted(self, x: Any, numbers: tuple[float, ...]) -> Any:
-        """Return the counts of blocks, or their running sums, as memory."""
-        found = new_array(x.__class__, self._counts)
-        self._count.run([x, *numbers], found)
-        found = found if self._by_block else scan("sort", "add", found, 1, self._memory.dtype)
-        return x._make(found._buffer, found._offset, self._memory)
-
-
-_PASSES: TwoGenerations[_Pass] = TwoGenerations(128)
+def _counted(steps: Steps, x: Any, numbers: tuple[float, ...], form: str) -> tuple[str, Any]:
+    """Return from what places are found, as of the node "rank": counts of blocks or running sums; and these."""
+    rows, extent = x.shape
+    by_block, nowhere = has_few_blocks(rows, extent), Layout(x.shape, (0, 0))
+    counts = new_like(x, (rows, DIGITS * blocks_of(rows, extent)), _INT32)
+    steps.run(_counting(x.dtype, by_block, form), [x, *numbers], counts)
+    if by_block:
+        return "counts", counts._view(nowhere)
+    adding = scan_of("sort", "add", end_dtype(extent), 1, False)
+    sums = run(adding, [counts._signature], (counts,), None, refuse)
+    steps.note((adding, counts._signature), (counts,), sums)
+    return "sums", sums._view(nowhere)
 
 
 def end_dtype(extent: int) -> np.dtype:

@@ -12,7 +12,7 @@ launch    ``stream, buffer, offset, number, 0, ...``    launches, and returns th
 new       ``stream, x, number, ...``                    allocates, launches, and returns the new array
 into      ``stream, out, x, number, ...``               launches and returns `out`; calls `rule.whole` if `out` may
                                                         not be written or shares memory with an operand
-staged    ``stream, x, number, ...``                    allocates, launches twice, and returns the new array
+steps     ``stream, x, number, ...``                    allocates, launches several times, and returns the new array
 ========  ============================================  ========================================================
 
 An array has the attributes ``_buffer``, ``_offset`` (in bytes) and ``_signature``; a new one gets the class of the
@@ -275,60 +275,69 @@ def _add_checks(lines: _Lines, kinds: tuple[str, ...], arrays: list[int]) -> Non
     lines.after.append("return x0")
 
 
-_STAGED = """\
-def bind(first, second, numbers, device, scratch, signature):
+_STEPS = """\
+def bind(launches, numbers, device, memory, offsets):
     take, lists = device.memory.take, device.memory.legacy
     {names}
 
     def call({parameters}{kept}):
         {body}
-        return resultr
+        return resultm0
 
     return call
 """
 
 
 @functools.cache
-def staged_written_out(
-    kinds: tuple[str, ...], reads: tuple[int, ...], reads_then: tuple[int, ...], count: int
+def steps_written_out(
+    kinds: tuple[str, ...], steps: tuple[tuple[tuple[int, bool], ...], ...], count: int
 ) -> Callable[..., Callable[..., Any]]:
-    """Return the function that binds two launches, of which the first writes memory that the second reads.
+    """Return the function that binds launches to a call, which runs them one after the other.
 
     Parameters
     ----------
     kinds : tuple of str
         For each operand of the call "array", "float" (a number that is checked only if it is no float) or "number".
-    reads, reads_then : tuple of int
-        The operands that each launch reads, after that memory.
+    steps : tuple of tuple of (int, bool)
+        For each launch what it takes: an operand of the call by its position, or memory that the call allocates by
+        -1, -2, ..., and whether it begins at an offset in this memory.
     count : int
-        The number of arrays that the first one writes.
+        The number of arrays that the call allocates, each before the first launch that takes it. The first one is
+        the result.
 
     Returns
     -------
     callable
-        ``bind(first, second, numbers, device, scratch, signature)`` takes the launches, the functions that check
-        numbers, the signatures of the arrays between them and that of the result. It returns the call.
+        ``bind(launches, numbers, device, memory, offsets)`` takes the launches, the functions that check numbers, the
+        signatures of the arrays that the call allocates, and the offsets in bytes, in the order of the steps. It
+        returns the call.
     """
-    between = [f"s{i}" for i in range(count)]
-    made, memory = [*between, "r"], [f"b{i}, 0" for i in between]
-    names = [_unpacked("signatures", "scratch", count), "signaturer = signature"]
-    names += [_unpacked("take", "numbers", len(kinds)), *[f"size{i} = block_size(signature{i}.nbytes)" for i in made]]
+    made = [f"m{number}" for number in range(count)]
+    places = [place for step in steps for place in step]
+    numbered = iter(range(len(places)))
     values = [f"b{i}, o{i}" if kind == "array" else f"n{i}, 0" for i, kind in enumerate(kinds)]
-    body = [_taken(i, kind) for i, kind in enumerate(kinds)]
-    for i in between:
-        body += _ALLOCATE.format(i=i).splitlines()
-    body.append(f"first({', '.join(['stream', *memory, *[values[i] for i in reads]])})")
-    body += _ALLOCATE.format(i="r").splitlines()
-    body.append(f"second({', '.join(['stream', 'br, 0', *memory, *[values[i] for i in reads_then]])})")
-    body += _RESULT.format(i="r", kind=f"x{kinds.index('array')}.__class__").splitlines()
-    text = _STAGED.format(
+    body, allocated = [_taken(i, kind) for i, kind in enumerate(kinds)], set[int]()
+    for turn, step in enumerate(steps):
+        given = ["stream"]
+        for index, is_shifted in step:
+            if index < 0 and index not in allocated:
+                allocated.add(index)
+                body += _ALLOCATE.format(i=made[~index]).splitlines()
+            offset = f"offset{next(numbered)}" if is_shifted else "0"
+            given.append(values[index] if index >= 0 else f"b{made[~index]}, {offset}")
+        body.append(f"launch{turn}({', '.join(given)})")
+    body += _RESULT.format(i=made[0], kind=f"x{kinds.index('array')}.__class__").splitlines()
+    names = [_unpacked("launch", "launches", len(steps)), _unpacked("take", "numbers", len(kinds))]
+    names += [_unpacked("signaturem", "memory", count), *[f"size{i} = block_size(signature{i}.nbytes)" for i in made]]
+    names.append(_unpacked("offset", "offsets", sum(is_shifted for _, is_shifted in places)))
+    text = _STEPS.format(
         names=_joined(names, 4),
         parameters=", ".join(["stream", *[f"x{i}" for i in range(len(kinds))]]),
         kept="".join([f", {name}{i}={name}{i}" for i in made for name in ("signature", "size")]),
         body=_joined(body, 8),
     )
     found = dict(_NAMES)
-    exec(compile(text, f"<tilearray staged {' '.join(kinds)}>", "exec"), found)
+    exec(compile(text, f"<tilearray steps {' '.join(kinds)}>", "exec"), found)
     return found["bind"]
 
 

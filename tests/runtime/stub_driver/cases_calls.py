@@ -13,7 +13,7 @@ from support.threads import in_threads
 import tilearray as ta
 from tilearray import cuda
 from tilearray.engine import caches, call, plan
-from tilearray.functions import operators
+from tilearray.functions import operators, ordering
 from tilearray_cuda import kernel
 from tilearray_cuda.device import open_device
 from tilearray_cuda.errors import CaptureError, CudaError
@@ -198,3 +198,35 @@ def test_a_selection_that_fails_gives_its_word_back(stub, failing, skip):
     assert stub.log()[-1].name == "cuStreamSynchronize"
     stub.reset()
     assert x[chosen].shape == (0,)
+
+
+@pytest.mark.parametrize("function", [ta.sort, ta.argsort])
+def test_a_known_sort_only_allocates_and_launches(function, monkeypatch, stub, use_torch):
+    """What the first one did, on any stream; a launch that fails gives all memory back."""
+    x = ta.empty((10_000,), dtype="float32", device="cuda:0")
+    stub.start_log()
+    function(x)
+    first = len(launches(stub))
+    monkeypatch.setattr(ordering, "_rows_of", None)
+    side = cuda.Stream("cuda:0")
+    stub.start_log()
+    with cuda.stream(side) as handle:
+        found = function(x)
+    made = Counter([(call.name, call.stream) for call in stub.log()])
+    assert made["cuStreamWaitEvent", handle] == 1
+    assert made["cuLaunchKernel", handle] == first
+    assert found._buffer.stream == handle
+    assert (found.shape, found.dtype) == (x.shape, x.dtype if function is ta.sort else ta.int64)
+    for wrong in ({"axis": -1.0}, {"axis": 1}, {"descending": "no"}):
+        with pytest.raises(ta.TileArrayError, match="sort: expected"):
+            function(x, **wrong)
+    gc.collect()
+    live = cuda.memory_statistics("cuda:0").live
+    stub.fail("cuLaunchKernel", 700, skip=first - 1)
+    with pytest.raises(CudaError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
+        function(x)
+    gc.collect()  # the error and its traceback
+    assert cuda.memory_statistics("cuda:0").live == live
+    use_torch(capturing=True)
+    with pytest.raises(CaptureError):
+        function(x)

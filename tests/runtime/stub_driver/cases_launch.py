@@ -359,13 +359,14 @@ class Placed:
         self._buffer, self._offset = buffer, offset
 
 
-def test_a_staged_call_writes_memory_between_its_launches(device, load, side):
+def test_a_call_of_two_launches_writes_memory_between_them(device, load, side):
     """out = (x + y) + x, in arrays that lie anywhere in their buffers, on any stream."""
     arguments, fixed = adding(load, 2)
     add = call_source.bind_operands(arguments, fixed, [0, 0, 0], [None, None, None])
     signature = types.SimpleNamespace(nbytes=16)
-    bind = call_source.staged_written_out(("array", "array"), (0, 1), (0,), 1)
-    call = bind(add, add, (None, None), device, (signature,), signature)
+    steps = ((-2, False), (0, False), (1, False)), ((-1, False), (-2, False), (0, False))
+    bind = call_source.steps_written_out(("array", "array"), steps, 2)
+    call = bind((add, add), (None, None), device, (signature, signature), ())
     x = Placed(numbers(device, 0, 1, 2), 8)
     y = Placed(numbers(device, 10, 20), 0)
     for stream in (0, side):
@@ -376,7 +377,7 @@ def test_a_staged_call_writes_memory_between_its_launches(device, load, side):
         assert type(result) is Placed
 
 
-def test_a_staged_call_checks_numbers_before_it_launches(device):
+def test_a_call_of_two_launches_checks_numbers_before_them(device):
     launches, checked = [], []
 
     def launched(*given):
@@ -389,17 +390,19 @@ def test_a_staged_call_checks_numbers_before_it_launches(device):
         return float(number)
 
     signature = types.SimpleNamespace(nbytes=8)
-    bind = call_source.staged_written_out(("array", "float", "number"), (0,), (1, 0, 2), 2)
-    call = bind(launched, launched, (None, check, check), device, (signature, signature), signature)
+    between = ((-2, False), (-3, True))
+    steps = (*between, (0, False)), ((-1, False), *between, (1, False), (0, False), (2, False))
+    bind = call_source.steps_written_out(("array", "float", "number"), steps, 3)
+    call = bind((launched, launched), (None, check, check), device, (signature,) * 3, (4, 8))
     x = Placed(numbers(device, 1), 8)
     result = call(0, x, 1.5, 2.5)
     assert checked == [2.5]  # a float is a float
     (first, second), (out, *_) = launches, launches[1][1:]
-    memory = first[1:5]
-    assert first == (0, *memory, x._buffer, 8)
-    assert second == (0, out, 0, *memory, 1.5, 0, x._buffer, 8, 2.5, 0)
+    one, another = first[1], first[3]
+    assert first == (0, one, 0, another, 4, x._buffer, 8)
+    assert second == (0, out, 0, one, 0, another, 8, 1.5, 0, x._buffer, 8, 2.5, 0)
     assert out is result._buffer
-    assert len({id(each) for each in (out, memory[0], memory[2])}) == 3
+    assert len({id(each) for each in (out, one, another)}) == 3
     with pytest.raises(TypeError, match="two"):
         call(0, x, "two", 1.0)
     assert call(0, x, 2, 1.0)

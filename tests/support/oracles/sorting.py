@@ -10,6 +10,7 @@ import numpy as np
 import tilearray as ta
 from support.oracles.formats import dtype_of
 from support.oracles.indexing import bits
+from tilearray.engine.caches import PLANS
 from tilearray.functions import distinct, ordering, sort_keys
 from tilearray.geometry import sorting as geometry
 
@@ -92,6 +93,22 @@ def check_lengths(device: Any, sizes: tuple[int, ...], dtypes: tuple[str, ...] =
             host = drawn(rng, dtype, shape)
             axis = 0 if shape[-1] == 1 else -1
             check(host, ta.asarray(host, device=device), axis, bool(number % 2), f"{dtype} {shape}")
+
+
+def check_sorts_again(device: Any, shape: tuple[int, ...], dtypes: tuple[str, ...]) -> None:
+    """Sort arrays of one signature, which begin at several places: only the first sort finds out what it launches."""
+    for dtype in dtypes:
+        hosts = drawn(np.random.default_rng((*shape, REAL.index(dtype))), dtype, (3, *shape))
+        arrays, found = ta.asarray(hosts, device=device), []
+        PLANS.clear()
+        for number, host in enumerate(hosts):
+            with mock.patch.object(ordering, "_rows_of", wraps=ordering._rows_of) as rows:
+                before = device.backend.launches
+                check(host, arrays[number], -1, False, f"{dtype} {shape} #{number}")
+                check(host, arrays[number], len(shape) - 1, True, f"{dtype} {shape} #{number} descending")
+                found.append((rows.call_count, device.backend.launches - before))
+        launches = found[0][1]
+        assert found == [(4, launches), (0, launches), (0, launches)]
 
 
 def check_tops(device: Any, seed: int, cases: int, elements: int) -> None:
