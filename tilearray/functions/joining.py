@@ -19,14 +19,15 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.array_type import A
-from tilearray.engine.caches import TwoGenerations
+from tilearray.engine.backend import Call
+from tilearray.engine.caches import PLANS, TwoGenerations
 from tilearray.engine.common_dtype import common_dtype_of
 from tilearray.engine.context import STATE, State
 from tilearray.engine.devices import CPU, common_device
-from tilearray.engine.execute import FixedCall, is_recorded, run_fixed
+from tilearray.engine.execute import is_recorded, run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
-from tilearray.engine.remembered import Words, again, is_plain, remember_launch
+from tilearray.engine.remembered import Words, again, is_plain, launch_making, remember_launch
 from tilearray.engine.signature import ArrayBase, HostData, Signature, empty_array, over, signature_of
 from tilearray.errors import DTypeError, OperandError, ShapeError
 from tilearray.functions.arguments import all_arrays, as_array, deepest, listed
@@ -148,20 +149,23 @@ class _Together:
 
     Attributes
     ----------
-    call : FixedCall
+    operation : FixedOperation
     memory, whole : Signature
         Those of the memory of an array, of which the alignment makes no other kernel, and of the result.
     ends : list of int
         How many elements of a row come before the end of each array's.
     spare : int
         How often the last array is given again.
+    launch : (int, callable or None)
+        The epoch of the plans, and the launch that makes a result.
     """
 
-    __slots__ = ("call", "ends", "memory", "spare", "whole")
+    __slots__ = ("ends", "launch", "memory", "operation", "spare", "whole")
 
     def __init__(self, parts: Sequence[A], result: A, rows: int) -> None:
         word, count = _WORDS[result.itemsize], 1 << (len(parts) - 1).bit_length()
-        self.call = FixedCall(_joining(word, count, rows > 1))
+        self.operation = _joining(word, count, rows > 1)
+        self.launch: tuple[int, Call | None] = (-1, None)
         sizes, device = (result.size,), result._signature.device
         self.memory = signature_of(Layout(sizes, (0,)), word, device, aligned=False)
         self.whole = signature_of(Layout.of(sizes), word, device)
@@ -170,9 +174,22 @@ class _Together:
 
     def run(self, arrays: Sequence[A], result: A) -> None:
         """Write the elements of arrays to the result, which is new."""
-        make, memory = result._make, self.memory
+        make, memory, epoch = result._make, self.memory, PLANS.epoch
         given = [make(x._buffer, x._offset, memory) for x in arrays]
-        self.call.run([*given, *given[-1:] * self.spare, *self.ends], make(result._buffer, 0, self.whole))
+        operands = [*given, *given[-1:] * self.spare, *self.ends]
+        out = make(result._buffer, 0, self.whole)
+        run_fixed(self.operation, operands, out)
+        if self.launch[0] != epoch:
+            places = range(len(arrays) + self.spare)
+            self.launch = epoch, launch_making(self.operation, operands, result, out, places)
+
+    def again(self, arrays: Sequence[A], stream: Any) -> Any:
+        """Return a new result for arrays; None if there is no launch that makes it."""
+        epoch, launch = self.launch
+        if launch is None or epoch != PLANS.epoch:
+            return None
+        parts = [part for x in arrays for part in (x._buffer, x._offset)]
+        return launch(stream, *parts, *parts[-2:] * self.spare)
 
 
 _WORDS = {dtype.itemsize: dtype for dtype in (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)}
@@ -238,9 +255,13 @@ def _again(words: Words, arrays: Any) -> Any:
     if join is not None:
         joined = join([*map(CPU.backend.elements, arrays)], joined_axis)
         return over(joined.ravel(), signature, arrays[0].__class__)
+    joins = together if state.recording is None else None
+    made = None if joins is None else joins.again(arrays, state.stream)
+    if made is not None:
+        return made
     result = empty_array(arrays[0].__class__, signature, state.stream)
-    if together is not None and state.recording is None:
-        together.run(arrays, result)
+    if joins is not None:
+        joins.run(arrays, result)
         return result
     make, buffer = result._make, result._buffer
     for x, (offset, place) in zip(arrays, places):
