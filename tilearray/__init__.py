@@ -322,7 +322,6 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
         extract,
         fill_diagonal,
         insert,
-        pad,
         piecewise,
         place,
         put,
@@ -437,6 +436,7 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
         signedinteger,
         unsignedinteger,
     )
+    from tilearray.numpy_names.padding import pad
     from tilearray.numpy_names.places import argwhere, flatnonzero, ravel_multi_index, unravel_index
     from tilearray.numpy_names.signals import convolve, correlate, gradient, unwrap
     from tilearray.numpy_names.stacking import (

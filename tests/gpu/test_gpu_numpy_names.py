@@ -36,6 +36,11 @@ def test_repeats(seed, largest):
     numpy_names.check_repeats("cuda:0", seed, CASES, largest)
 
 
+@pytest.mark.parametrize(("seed", "largest"), [(1, 7), (2, 30)])
+def test_paddings(seed, largest):
+    numpy_names.check_paddings("cuda:0", seed, CASES, largest)
+
+
 @pytest.mark.parametrize(
     "name", ["check_deletions", "check_long_products", "check_options", "check_refusals", "check_python_data"]
 )

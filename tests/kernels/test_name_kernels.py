@@ -31,6 +31,7 @@ CASES = {
         ("check_repeats", (1, 40)),
         ("check_repeats", (2, 4, 40)),
         *[("check_drawn", (name, 1, cases)) for name, cases in CASES.items()],
+        ("check_paddings", (1, 60)),
         ("check_deletions", ()),
         ("check_options", ()),
         ("check_refusals", ()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -33,7 +33,7 @@ from tilearray.functions.manipulation import (
 from tilearray.functions.reduction_options import finished
 from tilearray.functions.reductions import any
 from tilearray.functions.searching import nonzero
-from tilearray.geometry.shapes import as_int, normalize_axis
+from tilearray.geometry.shapes import normalize_axis
 from tilearray.numpy_names.on_device import number_beside
 from tilearray.numpy_names.stacking import resize
 from tilearray.numpy_names.through_numpy import by_numpy, exact
@@ -543,102 +543,4 @@ def _inserted(x: Array, obj: Any, values: Array, axis: int) -> Array:
     found[(*front, old)] = x
     order = np.argsort(np.argsort(np.where(places < 0, places + extent, places).reshape(-1), kind="stable"))
     found[(*front, new if places.size == 1 else new[order])] = values
-    return found
-
-
-_BY_INDEX = ("edge", "reflect", "symmetric", "wrap")
-
-
-def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
-    """Return an array with elements added before and after along each axis.
-
-    Parameters
-    ----------
-    array : Array
-    pad_width : int, pair of int, or a pair for each axis
-        How many elements before and after.
-    mode : str
-        "constant", "empty", "edge", "reflect", "symmetric" and "wrap" run on every device; "linear_ramp", "maximum",
-        "mean", "median", "minimum" and functions on the host.
-    **kwargs
-        ``constant_values``, ``reflect_type``, and NumPy's other options.
-
-    Raises
-    ------
-    ShapeError
-        If the widths do not fit.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.pad([1, 2], (1, 2))
-    Array([0, 1, 2, 0, 0], dtype=int64, device='cpu')
-    >>> ta.pad([1, 2, 3], 2, "reflect")
-    Array([3, 2, 1, 2, 3, 2, 1], dtype=int64, device='cpu')
-    """
-    x = as_array("pad", array)
-    widths = _pairs("pad", pad_width, x.ndim)
-    if mode in ("constant", "empty"):
-        values = kwargs.pop("constant_values", 0)
-        _check_no_options(mode, kwargs)
-        return _framed(x, widths, values)
-    if mode in _BY_INDEX and kwargs.get("reflect_type", "even") == "even":
-        _check_no_options(mode, {name: value for name, value in kwargs.items() if name != "reflect_type"})
-        return _by_index(x, widths, mode)
-    return by_numpy("pad", (x,), [tuple(pair) for pair in widths], mode, **kwargs).astype(x.dtype, copy=False)
-
-
-def _by_index(x: Array, widths: list[tuple[int, int]], mode: Any) -> Array:
-    """The array with elements of its own around it."""
-    if not sum(map(sum, widths)):
-        return x.copy()
-    try:
-        if not by_expressions(x):
-            return from_host(np.ascontiguousarray(np.pad(to_numpy(x), widths, mode)), Array)
-        for axis, (before, after) in enumerate(widths):
-            if before or after:
-                x = take(x, np.pad(np.arange(x.shape[axis]), (before, after), mode), axis)
-    except ValueError as error:
-        if type(error) is not ValueError:
-            raise
-        raise ShapeError(f"pad: {error}; write mode='constant' for an axis without elements") from error
-    return x
-
-
-def _check_no_options(mode: Any, options: dict[str, Any]) -> None:
-    """Raise OperandError if a mode is given options that it does not have."""
-    if options:
-        raise OperandError(f"pad: expected no {', '.join(options)} for mode={mode!r}, got it; leave it out")
-
-
-def _pairs(function: str, given: Any, ndim: int) -> list[tuple[int, int]]:
-    """A pair of widths for each axis."""
-    if isinstance(given, dict):
-        named = cast("dict[int, Any]", given)
-        chosen: dict[int, Any] = {normalize_axis(axis, ndim, function): pair for axis, pair in named.items()}
-        pairs = [chosen.get(axis, 0) for axis in range(ndim)]
-        given = [(pair, pair) if isinstance(pair, int) else pair for pair in pairs]
-    try:
-        widths = np.broadcast_to(np.asarray(exact(function, given)), (ndim, 2))
-    except ValueError:
-        raise ShapeError(
-            f"{function}: expected an int, a pair, or a pair for each of {ndim} axes as pad_width, got {shown(given)}; "
-            f"write [(before, after), ...]"
-        ) from None
-    pairs = [(as_int(before, function, "pad_width"), as_int(after, function, "pad_width")) for before, after in widths]
-    if min([0, *[width for pair in pairs for width in pair]]) < 0:
-        raise ShapeError(f"{function}: expected pad_width >= 0, got {shown(given)}; write x[1:-1] to shorten an array")
-    return pairs
-
-
-def _framed(x: Array, widths: list[tuple[int, int]], values: Any) -> Array:
-    """The array in a larger one, with constants around it; the last axis writes the corners."""
-    shape = tuple([before + size + after for size, (before, after) in zip(x.shape, widths)])
-    constants = np.broadcast_to(np.asarray(exact("pad", values)), (x.ndim, 2))
-    found = new_like(x, shape)
-    for axis, (size, (before, _)) in enumerate(zip(x.shape, widths)):
-        front = (slice(None),) * axis
-        found[(*front, slice(0, before))] = constants[axis][0].item()
-        found[(*front, slice(before + size, None))] = constants[axis][1].item()
-    found[tuple([slice(before, before + size) for size, (before, _) in zip(x.shape, widths)])] = x
     return found

@@ -22,8 +22,8 @@ LATER: Final = {
         identity logspace
     """,
     "choosing": """
-        choose compress copyto delete extract fill_diagonal insert pad piecewise place put put_along_axis
-        putmask select
+        choose compress copyto delete extract fill_diagonal insert piecewise place put put_along_axis putmask
+        select
     """,
     "comparing": """
         allclose array_equal array_equiv in1d iscomplex iscomplexobj isneginf isposinf isreal isrealobj isscalar
@@ -61,6 +61,9 @@ LATER: Final = {
     "numpy_objects": """
         complexfloating dtype errstate euler_gamma floating generic geterr index_exp inexact integer iterable
         number s_ seterr signedinteger unsignedinteger
+    """,
+    "padding": """
+        pad
     """,
     "places": """
         argwhere flatnonzero ravel_multi_index unravel_index

@@ -364,6 +364,27 @@ def check_deletions(device: Any) -> None:
         np.testing.assert_array_equal(ta.to_numpy(found), np.delete(host, given, axis))
 
 
+def check_paddings(device: Any, seed: int, cases: int, largest: int = 7) -> None:
+    """Pad by every mode, twice the same call; where nothing is recorded, elements and constants are one launch."""
+    rng = np.random.default_rng(seed)
+    for number in range(cases):
+        dtype = str(rng.choice(["bool", "uint8", "int16", "bfloat16", "float32", "uint64", "complex128"]))
+        axes = int(rng.integers(1, 5))
+        shape = tuple(int(size) for size in rng.integers(1, largest, axes))
+        host = drawn(rng, "float32", shape).astype(dtype_of(dtype))
+        mode: Any = rng.choice(["constant", "edge", "reflect", "symmetric", "wrap"])
+        width: Any = rng.integers(0, 4, (axes, 2)) * rng.integers(0, 6, (axes, 2))
+        width = int(rng.integers(0, 9)) if rng.random() < 0.3 else [(int(a), int(b)) for a, b in width]
+        options: Any = {"constant_values": int(rng.integers(0, 2))} if mode == "constant" and rng.random() < 0.5 else {}
+        x = view_of(rng, host, device)
+        wanted = np.pad(host, width, mode, **options)
+        for _ in range(2):
+            mine = ta.pad(x, width, str(mode), **options)
+            told = f"#{number} {dtype} {shape} {width} {mode} {options}"
+            assert (mine.shape, mine.dtype, mine.device) == (wanted.shape, wanted.dtype, x.device), told
+            assert ta.to_numpy(mine).tobytes() == wanted.tobytes(), told
+
+
 def check_long_products(device: Any, elements: int = 50_000, others: int = 101) -> None:
     """Convolve so many elements that the ends are computed apart; a NaN counts only where it lies beside an element."""
     rng = np.random.default_rng(4)
