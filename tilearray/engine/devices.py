@@ -136,6 +136,9 @@ def as_device(spec: object, function: str = "device") -> Device:
     """Return the `Device` of a name (``"cuda"``, ``"cuda:1"``), of a Device, or of ``None`` (the default device)."""
     if spec is None:
         return default_device()
+    known = named_device(spec)
+    if known is not None:
+        return known
     own: Any = spec if issubclass(type(spec), Device) else None
     name = _name_of(spec) if own is None else own.name
     known = _DEVICES.get(name)
@@ -152,6 +155,11 @@ def as_device(spec: object, function: str = "device") -> Device:
     if device.name not in _DEVICES:
         _open(device, function)
     return _DEVICES.setdefault(device.name, device)
+
+
+def named_device(name: object) -> Device | None:
+    """Return the device of a name that was used before, else None."""
+    return _DEVICES.get(name) if name.__class__ is str else None  # type: ignore[call-overload]
 
 
 def forget(*given: Device) -> None:

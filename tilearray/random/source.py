@@ -11,7 +11,7 @@ from tilearray.arrays.array import Array
 from tilearray.engine.backend import Call
 from tilearray.engine.caches import PLANS, TwoGenerations
 from tilearray.engine.context import STATE, State
-from tilearray.engine.devices import Device, default_device
+from tilearray.engine.devices import Device, default_device, named_device
 from tilearray.engine.execute import FixedCall, is_recorded, run_fixed
 from tilearray.engine.operation import FixedOperation
 from tilearray.engine.remembered import INT_OR_NONE, Words, is_plain, launch_making
@@ -54,7 +54,7 @@ class Source:
                 f"Generator: expected a Philox4x32, got {shown(bit_generator)}; write ta.random.default_rng(seed)"
             )
         self._bit_generator = bit_generator
-        self._device = device
+        self._device = named_device(device) or device
 
     @property
     def bit_generator(self) -> Philox4x32:
@@ -93,9 +93,8 @@ class Source:
     def _words(self, function: str, size: Any, dtype: Any, device: Any, *parameters: Any) -> Words | None:
         """Return the words of a draw of a new array; None if arguments may equal others and be read differently."""
         place = device or self._device or default_device()
-        if place.__class__ is not str and place.__class__ is not Device:
-            return None
-        if not is_plain(size) or not (dtype is None or issubclass(type(dtype), (str, _DTYPE))):
+        place = place if place.__class__ is Device else named_device(place)
+        if place is None or not is_plain(size) or not (dtype is None or issubclass(type(dtype), (str, _DTYPE))):
             return None
         found: list[Any] = [function, size, dtype, place, State.changes]
         for number in parameters:

@@ -139,9 +139,9 @@ KNOWN = [
     ("x[mask]", lambda x, i: x[x > 0], 41),
     ("nonzero", lambda x, i: ta.nonzero(x), 35),
     ("integers", lambda x, i: RNG.integers(9, size=1000), 14),
-    ("random", lambda x, i: RNG.random(1000), 12),
-    ("standard_normal", lambda x, i: RNG.standard_normal(1000), 12),
-    ("normal", lambda x, i: RNG.normal(0.0, 2.0, 1000), 12),
+    ("random", lambda x, i: RNG.random(1000), 13),
+    ("standard_normal", lambda x, i: RNG.standard_normal(1000), 13),
+    ("normal", lambda x, i: RNG.normal(0.0, 2.0, 1000), 13),
     ("asarray of a host array", lambda x, i: ta.asarray(HOST, device="cuda:0"), 46),
     ("copy in C order", lambda x, i: x.reshape(50, 20).T.copy(order="C"), 24),
 ]
