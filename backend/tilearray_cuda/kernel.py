@@ -85,15 +85,13 @@ class Kernel:
 
     def bind(self, loop: Any) -> Launch:
         """Fix the loop: the result is called with a stream and ``buffer, byte offset`` or ``number, 0`` an operand."""
-        return call_source.bind_operands(
-            self.arguments, self.fixed(loop), self.shifts(loop), self.converters, self.schedule.spec.outputs
-        )
+        return self.bind_fused(loop, (), {}, None)
 
     def bind_fused(self, loop: Any, made: Sequence[Any], constants: Mapping[int, Any], public: Any) -> Launch:
         """As `bind`; the launch makes the outputs that have a signature in `made`, and `constants` are no arguments."""
         outputs, shifts = self.schedule.spec.outputs, self.shifts(loop)
         return call_source.bind_operands(
-            self.arguments, self.fixed(loop), shifts, self.converters, outputs, made, constants, public
+            self.arguments, self.fixed(loop), shifts, self.converters, outputs, made, constants, public, self.kinds
         )
 
     def bind_call(self, loop: Any, rule: Any, signature: Any, gaps: tuple[Any, ...]) -> Launch:

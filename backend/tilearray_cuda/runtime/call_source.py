@@ -105,6 +105,7 @@ def bind_operands(
     made: Sequence[Any] = (),
     constants: Mapping[int, Any] = MappingProxyType({}),
     public: Any = None,
+    numbers: Sequence[str] = (),
 ) -> Callable[..., Any]:
     """Return ``launch(stream, buffer, byte offset, ...)``, with ``number, 0`` where an operand is a number.
 
@@ -129,8 +130,11 @@ def bind_operands(
         Numbers that are the same in all launches, by the position of the operand.
     public : type
         The class of the arrays that are made.
+    numbers : sequence of str
+        For each operand how it is packed if it is a number, as `written_out` takes it; () if all are converted.
     """
-    kinds = ["number" if shift is None else "shifted" if shift else "array" for shift in shifts]
+    numbers = numbers or ["number"] * len(shifts)
+    kinds = [kind if shift is None else "shifted" if shift else "array" for shift, kind in zip(shifts, numbers)]
     kinds = ["made" if place < len(made) and made[place] else kind for place, kind in enumerate(kinds)]
     given: list[Any] = list(converters)
     for place, number in constants.items():
