@@ -15,7 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tilearray import dtypes
+from tilearray.engine.caches import leaf_at
+from tilearray.engine.context import STATE
 from tilearray.engine.execute import run_fixed
+from tilearray.engine.remembered import Words, again, remember
 from tilearray.errors import GradientError
 from tilearray.functions.binary_search import contained
 from tilearray.functions.conversion import astype, to_numpy
@@ -97,6 +100,10 @@ def distinct(x: Any, indices: bool, inverse: bool, counts: bool, *, equal_nan: b
         Whether all NaNs count as one.
     """
     _check_not_differentiated(x)
+    words = None if indices or inverse or counts else ("distinct", equal_nan)
+    known = again(words, x)
+    if known is not None:
+        return Distinct(known, None, None, None)
     flat = reshape(dense(x), (x.size,))
     found, sample = (None, None) if indices or inverse or counts else _near_integers(flat)
     if found is None and sample is not None:
@@ -109,7 +116,10 @@ def distinct(x: Any, indices: bool, inverse: bool, counts: bool, *, equal_nan: b
         order = order_along(flat, 0, False)
     ordered = sorted_along(flat, 0, False, sample) if order is None else taken(flat, order)
     if x.size and order is None and dtypes.info(x.dtype).name in _COMPARED and not counts:
-        return Distinct(without_repeats(ordered, equal_nan), None, None, None)
+        values = without_repeats(ordered, equal_nan)
+        if words is not None and x._signature.layout.contiguous and x.size < MARKED:
+            _remember_values(words, x, flat, ordered, equal_nan)
+        return Distinct(values, None, None, None)
     is_first = _is_first(ordered, equal_nan)
     if not (indices or counts):
         return Distinct(compressed(ordered, is_first), None, _inverse(order, is_first, x) if inverse else None, None)
@@ -120,6 +130,19 @@ def distinct(x: Any, indices: bool, inverse: bool, counts: bool, *, equal_nan: b
         _inverse(order, is_first, x) if inverse else None,
         _distances(starts, x.size) if counts else None,
     )
+
+
+def _remember_values(words: Words, x: Any, flat: Any, ordered: Any, equal_nan: bool) -> None:
+    """Keep the call of the distinct elements of a dense array: that of its sort, and that of the first ones of runs."""
+    plans = STATE.get().plans
+    sort = leaf_at(plans, (("sort", False), flat._signature))
+    select = leaf_at(plans, (("without_repeats", equal_nan), ordered._signature))
+    if sort is not None and select is not None:
+
+        def values(stream: Any, x: Any) -> Any:
+            return select(stream, sort(stream, x))
+
+        remember(words, (x,), values)
 
 
 def _near_integers(flat: Any) -> tuple[Any, Sample | None]:

@@ -21,7 +21,7 @@ from tilearray.errors import ShapeError
 from tilearray.functions.arguments import as_array, check_kind, result, sorting_of, without_derivative
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.indexing.masks import places_of
-from tilearray.functions.indexing.take import take_along_axis
+from tilearray.functions.indexing.take import along_axis
 from tilearray.functions.indexing.views import get
 from tilearray.functions.joining import concat
 from tilearray.functions.manipulation import new_like, reshape
@@ -94,7 +94,7 @@ def top_k(x: A | HostData, /, k: int, axis: int = -1, *, largest: bool = True, s
     axis = normalize_axis(axis, x.ndim, "top_k")
     k = _checked(k, x.shape[axis])
     places = _places(without_derivative(x), k, axis, largest)
-    return TopK(take_along_axis(x, places, axis), places)
+    return TopK(along_axis(x, places, axis, inside=True), places)
 
 
 def _checked(k: Any, extent: int) -> int:
@@ -174,7 +174,7 @@ def _those(row: Any, shift: int, flip: int, prefix: int, how: str) -> Any:
 
 
 def _taken(x: Any, places: Any) -> Any:
-    return take_along_axis(reshape(x, (x.size,)), places, 0)
+    return along_axis(reshape(x, (x.size,)), places, 0, inside=True)
 
 
 @cache

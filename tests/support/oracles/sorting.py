@@ -130,6 +130,16 @@ def check_tops(device: Any, seed: int, cases: int, elements: int) -> None:
         assert bits(ta.to_numpy(found.values)) == bits(np.take_along_axis(host, want, axis)), told
 
 
+def check_tops_are_not_waited_for(device: Any) -> None:
+    """The first elements of short rows, which are taken at indices of which none is reported to be outside."""
+    host = drawn(np.random.default_rng(1), "float32", (3, 50))
+    with mock.patch.object(device.backend.index_errors, "take", side_effect=AssertionError):
+        found = ta.top_k(ta.asarray(host, device=device), 4)
+    want = order(host, 1, True)[:, :4]
+    np.testing.assert_array_equal(ta.to_numpy(found.indices), want)
+    assert bits(ta.to_numpy(found.values)) == bits(np.take_along_axis(host, want, 1))
+
+
 # --- sets -------------------------------------------------------------------------------------------------------------
 
 UNIQUE = ("unique_values", "unique_counts", "unique_inverse", "unique_all")
@@ -186,6 +196,21 @@ def check_sets(device: Any, seed: int, cases: int, elements: int) -> None:
         invert = bool(rng.random() < 0.3)
         found = [ta.isin(x, ta.asarray(others, device=x.device), invert=invert) for x in (mine, theirs)]
         _alike(found[0], found[1], f"{told} isin {others.dtype}")
+
+
+def check_sets_again(device: Any, shape: tuple[int, ...], dtypes: tuple[str, ...]) -> None:
+    """Distinct elements of arrays of one signature: only the first call of each function sorts by `sorted_along`."""
+    for dtype in dtypes:
+        hosts = any_drawn(np.random.default_rng((*shape, 3)), dtype, (3, *shape))
+        hosts[1] = hosts[1, ..., :1]  # few elements differ
+        there, here = ta.asarray(hosts, device=device), ta.asarray(hosts, device="cpu")
+        PLANS.clear()
+        for number in range(3):
+            with mock.patch.object(distinct, "sorted_along", wraps=distinct.sorted_along) as sorting:
+                for name in ("unique_values", "unique"):  # NaNs differ, or are equal
+                    found, wanted = (getattr(ta, name)(x[number]) for x in (there, here))
+                    _alike(found, wanted, f"{dtype} {shape} #{number} {name}")
+            assert sorting.call_count == (0 if number else 2)
 
 
 def _alike(found: Any, wanted: Any, told: str, signs: bool = True) -> None:

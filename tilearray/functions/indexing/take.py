@@ -124,7 +124,11 @@ def take_along_axis(x: A | HostData, /, indices: Any, axis: int | None = -1) -> 
     """
     x = as_array("take_along_axis", x)
     x, axis = (reshape(x, -1), 0) if axis is None else (x, axis)
-    found = integers_of(indices, x, "take_along_axis")
+    return along_axis(x, integers_of(indices, x, "take_along_axis"), axis)
+
+
+def along_axis(x: A, found: Any, axis: Any, inside: bool = False) -> A:
+    """Return what `take_along_axis` does of an Array of indices, which may be known to lie inside the axis."""
     mine, other = x._signature, found._signature
     known = _ALONG.get((mine, other, axis)) if axis.__class__ is int else None  # True equals 1, and is an error
     if known is None:
@@ -133,7 +137,7 @@ def take_along_axis(x: A | HostData, /, indices: Any, axis: int | None = -1) -> 
             _ALONG.put((mine, other, axis), known)
     whole, place, common = known
     view = x._make(x._buffer, x._offset, whole)
-    return gather_selected(AlongAxis(view, (place,), (found,), common, 0))
+    return gather_selected(AlongAxis(view, (place,), (found,), common, 0, inside))
 
 
 def _along(x: Signature, indices: Signature, axis: Any) -> tuple[Signature, int, Ints]:
