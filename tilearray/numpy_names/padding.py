@@ -138,7 +138,7 @@ def _in_one_launch(x: Array, widths: Widths, mode: str, words: Any, values: Any 
 def _finds_places(x: Array) -> bool:
     """Return whether launches on the device of an array find elements by coordinates, and none is recorded."""
     device = x._signature.device
-    return device.backend.computes_places and not is_recorded(device) and dtypes.info(x.dtype).kind in ANY
+    return not is_recorded(device) and device.backend.computes_places and dtypes.info(x.dtype).kind in ANY
 
 
 def _groups(shape: tuple[int, ...], widths: Widths, mode: str) -> list[tuple[int, int, tuple[int, ...] | None]]:
