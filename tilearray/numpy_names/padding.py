@@ -122,7 +122,7 @@ def _in_one_launch(x: Array, widths: Widths, mode: str, words: Any, values: Any 
         if not (values == first).all():
             return None
         constants = [as_number(first, x.dtype, "pad")]
-    dense, result = c_contiguous(x), new_like(x, shape)
+    dense, result = x if x._signature.layout.contiguous else c_contiguous(x), new_like(x, shape)
     groups = _groups(x.shape, widths, mode)
     operation = _padding(x.dtype, mode, tuple([how is not None for _, _, how in groups]))
     memory = dense._view(Layout(shape, (0,) * len(shape)))

@@ -100,6 +100,7 @@ CALLS = [
     ("triu(m)", lambda a, b, m: ta.triu(m), 4 + FREED, 1),
     ("tile(a)", lambda a, b, m: ta.tile(a, (2, 3)), 5 + FREED, 1),
     ("repeat(a)", lambda a, b, m: ta.repeat(a, 3), 5 + FREED, 1),
+    ("pad(m)", lambda a, b, m: ta.pad(m, 1), 5 + FREED, 1),
     ("diff(a)", lambda a, b, m: ta.diff(a), 5 + FREED, 1),
     ("clip(a)", lambda a, b, m: ta.clip(a, 0, 1), 1 + HIT + FREED, 1),
     ("dot(a, b)", lambda a, b, m: ta.dot(a, b), 5 + FREED, 1),
