@@ -476,10 +476,13 @@ def report(place, condition, value):
 def load_neighbours(place, first, end, mask, COUNT: tl.constexpr, RUN: tl.constexpr):
     """Neighbours in each row, from a first column on: all, or where a mask of rows is true, and up to an end.
 
-    A thread has runs of 4 or 8 of them, as if it read a vector, though it reads them one by one.
+    A thread has runs of 2, 4 or 8 of them, as if it read a vector, though it reads them one by one.
     """
     at = first + RUN * tl.expand_dims(tl.arange(0, COUNT // RUN), 0)
-    found = load_4(place, at, end, mask, 1) if RUN == 4 else load_8(place, at, end, mask, 1)
+    if RUN == 2:
+        found = load_2(place, at, end, mask, 1)
+    else:
+        found = load_4(place, at, end, mask, 1) if RUN == 4 else load_8(place, at, end, mask, 1)
     return tl.reshape(found, (place.shape[0], COUNT))
 
 

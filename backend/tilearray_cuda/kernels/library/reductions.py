@@ -24,11 +24,17 @@ def first_of_smallest(x, at, y, other):
 
 def larger(x, y):
     """The larger of two floats; NaN where either is NaN; 0.0 is larger than -0.0 (IEEE 754-2019, maximum)."""
+    if x.dtype == tl.float64:  # no instruction
+        same = (x.to(tl.int64, bitcast=True) & y.to(tl.int64, bitcast=True)).to(tl.float64, bitcast=True)
+        return tl.where(x == y, same, tl.where((x > y) | (x != x), x, y))
     return tl.maximum(x, y, propagate_nan=tl.PropagateNan.ALL)
 
 
 def smaller(x, y):
     """The smaller of two floats; NaN where either is NaN; -0.0 is smaller than 0.0 (IEEE 754-2019, minimum)."""
+    if x.dtype == tl.float64:  # no instruction
+        same = (x.to(tl.int64, bitcast=True) | y.to(tl.int64, bitcast=True)).to(tl.float64, bitcast=True)
+        return tl.where(x == y, same, tl.where((x < y) | (x != x), x, y))
     return tl.minimum(x, y, propagate_nan=tl.PropagateNan.ALL)
 
 

@@ -49,13 +49,13 @@ NARROW, NARROW_ROWS, NARROW_WARPS = 4, {1: 4, 2: 8, 4: 8, 8: 8, 16: 4}, 4
 On an H100 sums of rows of 100, 200 and 500 float32 read at 0.89, 0.99 and 1.01 of a copy's rate so, and at 0.22, 0.44
 and 0.98 by one row a program; of 64 float64 at 1.01 and 0.29, of 256 bfloat16 at 1.03 and 0.28.
 """
-IN_RUNS, IN_VECTORS = (2, 4), 4
+IN_RUNS, IN_VECTORS = (2, 4, 8), 4
 """The itemsizes of narrow rows that threads read as they would read vectors, and what divides the strides of others.
 
 On an H100 sums of rows of 65, 101 and 201 float32 read at 1523, 2088 and 2812 GB/s so, and at 803, 1219 and 1936 as
-the compiler distributes them; of 129 and 501 bfloat16 at 1732 and 2511, and at 704 and 2033. Elements of 8 bytes are
-read as fast without, and more elements of 2 bytes in vectors of 8; variances of rows of 10 float32 take 0.089 ms for a
-million, and 0.161 so.
+the compiler distributes them; of 129 and 501 bfloat16 at 1732 and 2511, and at 704 and 2033. More elements of 2 bytes
+are read as fast in vectors of 8. Of 16 million elements, variances of rows of 10, 33 and 201 float32 take 55, 52 and 43
+us so, and 140, 185 and 77; of 33 bfloat16 48 and 281; maxima of rows of 33 float64 84 and 129.
 """
 FEWEST, MOST_ROWS = 8, 1024
 """The least results that have narrow rows, and the most of a tile."""
@@ -285,9 +285,8 @@ class Reduce(Tiled):
         if not self.has_neighbours or itemsize not in IN_RUNS or self.tile.columns * itemsize < 2 * VECTOR:
             return False
         is_read = not operand.name.startswith("out") and operand.last_two == ("other", 1)
-        is_simple = values_of(spec) == 1 or spec.has_node("position")
-        is_between = spec.divisible < IN_VECTORS or (itemsize == WORD and not operand.aligned)
-        return is_read and is_simple and is_between
+        is_between = spec.divisible < min(IN_VECTORS, VECTOR // itemsize)
+        return is_read and (is_between or (itemsize == WORD and not operand.aligned))
 
     def guard(self, operand: Operand, branch: Branch, place: str = "") -> str:
         """Return the masks of the axes along which elements differ."""
