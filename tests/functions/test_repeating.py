@@ -43,6 +43,7 @@ def test_tile_is_numpys(pair, counts):
 def test_counts_are_any_integers():
     x = ta.arange(2)
     assert ta.tile(x, 2).tolist() == ta.tile(x, [np.int8(2)]).tolist() == [0, 1, 0, 1]
+    assert ta.tile(x, np.array(2)).tolist() == ta.tile(x, ta.asarray(2)).tolist() == [0, 1, 0, 1]
     assert ta.repeat(x, np.int64(2)).tolist() == ta.repeat(x, ta.asarray(2)).tolist() == [0, 0, 1, 1]
 
 

@@ -127,7 +127,8 @@ def as_ints(obj: Any, function: str, argument: str, items: str) -> tuple[int, ..
     """
     if type(obj) is int:
         return (obj,)
-    given: Iterable[Any] = cast("Iterable[Any]", obj) if issubclass(type(obj), Iterable) else [obj]
+    is_one = getattr(obj, "ndim", 1) == 0 or not issubclass(type(obj), Iterable)
+    given: Iterable[Any] = [obj] if is_one else cast("Iterable[Any]", obj)
     members = list(islice(given, MOST_AXES + 1))  # an iterable may be endless
     if len(members) > MOST_AXES:
         raise ShapeError(

@@ -14,7 +14,7 @@ from tilearray.arrays.array import Array
 from tilearray.engine.execute import is_recorded, run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
-from tilearray.engine.remembered import again, is_plain, remember_launch
+from tilearray.engine.remembered import Words, again, is_plain, remember_launch
 from tilearray.engine.signature import from_host
 from tilearray.errors import OperandError, ShapeError, shown
 from tilearray.functions.arguments import as_array, by_expressions
@@ -25,9 +25,10 @@ from tilearray.geometry.layout import Layout
 from tilearray.geometry.shapes import as_int, normalize_axis
 from tilearray.numpy_names.through_numpy import by_numpy, exact
 from tilearray.ops.row import ANY
-from tilearray.promotion.scalars import as_number
+from tilearray.promotion.scalars import Number, as_number
 
 Widths = list[tuple[int, int]]
+Constants = list[tuple[Number, Number]]
 
 _BY_INDEX = ("edge", "reflect", "symmetric", "wrap")
 MOST = 2**31 - 1
@@ -68,10 +69,10 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
     x = as_array("pad", array)
     widths = _pairs("pad", pad_width, x.ndim)
     if mode in ("constant", "empty"):
-        values = np.broadcast_to(np.asarray(exact("pad", kwargs.pop("constant_values", 0))), (x.ndim, 2))
+        constants = _constants(kwargs.pop("constant_values", 0), x)
         _check_no_options(mode, kwargs)
-        found = _in_one_launch(x, widths, "constant", words, values)
-        return _framed(x, widths, values) if found is None else found
+        found = _in_one_launch(x, widths, "constant", words, constants)
+        return _framed(x, widths, constants) if found is None else found
     if mode in _BY_INDEX and kwargs.get("reflect_type", "even") == "even":
         _check_no_options(mode, {name: value for name, value in kwargs.items() if name != "reflect_type"})
         found = _in_one_launch(x, widths, cast(str, mode), words)
@@ -105,28 +106,44 @@ def _pairs(function: str, given: Any, ndim: int) -> Widths:
     return pairs
 
 
+def _constants(given: Any, x: Array) -> Constants:
+    """The numbers before and after along each axis, as the dtype of an array has them."""
+    try:
+        pairs = np.broadcast_to(np.asarray(exact("pad", given)), (x.ndim, 2))
+    except ValueError:
+        raise ShapeError(
+            f"pad: expected constant_values as a number, a pair, or a pair for each of {x.ndim} axes, got "
+            f"{shown(given)}; write [(before, after), ...]"
+        ) from None
+    values: list[Any] = list(pairs.flat)
+    numbers: list[Any] = [each.item() if isinstance(each, np.generic) else each for each in values]
+    if not all(isinstance(number, (bool, int, float, complex)) for number in numbers):
+        raise OperandError(f"pad: expected constant_values as numbers, got {shown(given)}; write constant_values=0")
+    numbers = [as_number(number, x.dtype, "pad") for number in numbers]
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
+
+
 # --- one launch ------------------------------------------------------------------------------------------------------
 
 
-def _in_one_launch(x: Array, widths: Widths, mode: str, words: Any, values: Any = None) -> Array | None:
+def _in_one_launch(
+    x: Array, widths: Widths, mode: str, words: Words | None, constants: Constants | None = None
+) -> Array | None:
     """Return the padded array, found by the coordinates of its elements; None where no launch does that.
 
-    `values` are the constants before and after along each axis: one launch writes one constant.
+    One launch writes one constant.
     """
     shape = tuple([before + size + after for size, (before, after) in zip(x.shape, widths)])
     if not (sum(map(sum, widths)) and x.size and prod(shape) <= MOST and _finds_places(x)):
         return None
-    constants: list[Any] = []
-    if values is not None:
-        first = values.flat[0].item()
-        if not (values == first).all():
-            return None
-        constants = [as_number(first, x.dtype, "pad")]
+    numbers = [] if constants is None else [number for pair in constants for number in pair]
+    if len(set(map(repr, numbers))) > 1:  # equal zeros have two signs
+        return None
     dense, result = x if x._signature.layout.contiguous else c_contiguous(x), new_like(x, shape)
     groups = _groups(x.shape, widths, mode)
     operation = _padding(x.dtype, mode, tuple([how is not None for _, _, how in groups]))
     memory = dense._view(Layout(shape, (0,) * len(shape)))
-    operands = [memory, *constants]
+    operands: list[Any] = [memory, *numbers[:1]]
     for extent, stride, how in groups:
         operands += [extent, stride, *(how or ())]
     run_fixed(operation, operands, result)
@@ -243,13 +260,13 @@ def _by_index(x: Array, widths: Widths, mode: Any) -> Array:
     return x
 
 
-def _framed(x: Array, widths: Widths, constants: Any) -> Array:
+def _framed(x: Array, widths: Widths, constants: Constants) -> Array:
     """The array in a larger one, with constants around it; the last axis writes the corners."""
     shape = tuple([before + size + after for size, (before, after) in zip(x.shape, widths)])
     found = new_like(x, shape)
     for axis, (size, (before, _)) in enumerate(zip(x.shape, widths)):
         front = (slice(None),) * axis
-        found[(*front, slice(0, before))] = constants[axis][0].item()
-        found[(*front, slice(before + size, None))] = constants[axis][1].item()
+        found[(*front, slice(0, before))] = constants[axis][0]
+        found[(*front, slice(before + size, None))] = constants[axis][1]
     found[tuple([slice(before, before + size) for size, (before, _) in zip(x.shape, widths)])] = x
     return found
