@@ -31,7 +31,7 @@ from tilearray.errors import (
     ShapeError,
     WriteError,
 )
-from tilearray.numpy_names import names
+from tilearray.numpy_names import names, padding
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -97,6 +97,16 @@ def test_a_number_that_the_choices_cannot_hold_is_an_error():
     x = ta.asarray([1, 2], dtype="int8", device="cpu")
     with pytest.raises(ScalarOverflowError, match="300"):
         ta.choose([0, 1], [x, 300])
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "symmetric", "wrap"])
+def test_coordinates_of_the_largest_padded_arrays_fit_32_bits(mode):
+    """A kernel adds the first number to a place, or takes it from one."""
+    for size in (1, padding.MOST // 2, padding.MOST - 1):
+        for before in (0, 1, padding.MOST - size):
+            first, second = padding._numbers(mode, size, before)
+            assert first >= 0
+            assert max(padding.MOST - 1 + first, second) < 2**32
 
 
 # --- on a device that is not the host ------------------------------------------------------------------------------

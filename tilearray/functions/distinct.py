@@ -29,8 +29,8 @@ from tilearray.functions.indexing.scatter import scattering
 from tilearray.functions.indexing.take import take
 from tilearray.functions.indexing.views import get
 from tilearray.functions.joining import concat
-from tilearray.functions.manipulation import c_contiguous, new_like, reshape
-from tilearray.functions.ordering import Sample, by_digits, dense, order_along, sample_of, sorted_along
+from tilearray.functions.manipulation import c_contiguous, dense, new_like, reshape
+from tilearray.functions.ordering import Sample, by_digits, order_along, sample_of, sorted_along
 from tilearray.functions.reductions import any
 from tilearray.functions.scans import scan
 from tilearray.functions.sort_keys import (

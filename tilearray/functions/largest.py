@@ -24,7 +24,7 @@ from tilearray.functions.indexing.masks import places_of
 from tilearray.functions.indexing.take import along_axis
 from tilearray.functions.indexing.views import get
 from tilearray.functions.joining import concat
-from tilearray.functions.manipulation import new_like, reshape
+from tilearray.functions.manipulation import dense, new_like, reshape
 from tilearray.functions.reductions import sum
 from tilearray.geometry.shapes import as_int, normalize_axis
 from tilearray.geometry.sorting import DIGIT, DIGITS, blocks_of
@@ -113,7 +113,7 @@ def _places(x: Any, k: int, axis: int, largest: bool) -> Any:
     if sorting is not None:
         order = sorting.argsort(to_numpy(x), axis, largest, True)
         return result(np.ascontiguousarray(order[first]), x)
-    from tilearray.functions.ordering import dense, order_along  # here: few programs need it
+    from tilearray.functions.ordering import order_along  # here: few programs need it
 
     if x.size == x.shape[axis] > most_sorted(k):
         places = _selected(dense(reshape(x, (1, x.size))), k, largest)

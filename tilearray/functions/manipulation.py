@@ -43,6 +43,11 @@ def c_contiguous(x: A) -> A:
     return result
 
 
+def dense(x: A) -> A:
+    """Return an array in C order: the array itself, or a copy."""
+    return x if x._signature.layout.contiguous else c_contiguous(x)
+
+
 def derived(function: str, x: A | HostData, layout_of: Callable[..., Any], *arguments: Any) -> A:
     """Return the view of an array whose layout follows from that of the array and from arguments.
 

@@ -25,13 +25,13 @@ from tilearray.engine.context import STATE
 from tilearray.engine.execute import is_recorded, run, run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation, typed_scalar
-from tilearray.engine.remembered import Words, again
+from tilearray.engine.remembered import Words
 from tilearray.engine.steps import Steps, run_in_steps
 from tilearray.errors import ShapeError
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.indexing.take import take_along_axis
 from tilearray.functions.indexing.views import get
-from tilearray.functions.manipulation import c_contiguous, moveaxis, new_like, reshape
+from tilearray.functions.manipulation import c_contiguous, dense, moveaxis, new_like, reshape
 from tilearray.functions.reduce import refuse
 from tilearray.functions.sort_keys import (
     SAMPLES,
@@ -74,9 +74,6 @@ def sorted_along(x: A, axis: int, descending: bool, sample: Sample | None = None
     """Return a sorted copy in C order. A sample of elements that lie in one row is not taken again."""
     if x._signature.device.functions is not None:
         return take_along_axis(x, order_along(x, axis, descending), axis)
-    known = again(("sort", descending), x) if axis == x.ndim - 1 else None
-    if known is not None:
-        return known
     if not x.size or x.shape[axis] == 1:
         return c_contiguous(x)
     return _along(x, axis, lambda rows: sorted_rows(rows, descending, sample))
@@ -87,9 +84,6 @@ def order_along(x: A, axis: int, descending: bool) -> A:
     functions = x._signature.device.functions
     if functions is not None:
         return functions.order_along(x, axis, descending)
-    known = again(("argsort", descending, None), x) if axis == x.ndim - 1 else None
-    if known is not None:
-        return known
     if not x.size or x.shape[axis] == 1:
         return fill(new_like(x, x.shape, _INT64), 0, "argsort")
     return _along(x, axis, lambda rows: order_of_rows(rows, descending))
@@ -100,11 +94,6 @@ def _along(x: Any, axis: int, ordered: Callable[[Any], Any]) -> Any:
     if axis == x.ndim - 1:
         return ordered(dense(x))
     return dense(moveaxis(ordered(dense(moveaxis(x, axis, -1))), -1, axis))
-
-
-def dense(x: A) -> A:
-    """Return an array in C order: the array itself, or a copy."""
-    return x if x._signature.layout.contiguous else c_contiguous(x)
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from tilearray.functions.indexing.keys import Selection, host_index
 from tilearray.functions.indexing.take import take
 from tilearray.functions.indexing.views import get
 from tilearray.functions.joining import concat
-from tilearray.functions.manipulation import c_contiguous, moveaxis, new_like, reshape
+from tilearray.functions.manipulation import dense, moveaxis, new_like, reshape
 from tilearray.functions.reduction_options import finished
 from tilearray.functions.reductions import sum_dtype
 from tilearray.functions.repeating import owners_of
@@ -111,7 +111,7 @@ def reduceat(op: Op, x: Any, indices: Any, axis: Any, dtype: Any, out: Any) -> A
         else:
             results = astype(_results(op, astype(lines, wide, copy=False), segments), x.dtype, copy=False)
         moved = moveaxis(results, 0, place)
-        found = moved if moved._signature.layout.contiguous else c_contiguous(moved)
+        found = dense(moved)
     return finished(name, found, out)
 
 

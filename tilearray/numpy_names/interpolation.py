@@ -19,8 +19,7 @@ from tilearray.functions.conversion import astype
 from tilearray.functions.distinct import taken
 from tilearray.functions.indexing.take import take
 from tilearray.functions.joining import concat
-from tilearray.functions.manipulation import new_like
-from tilearray.functions.ordering import dense
+from tilearray.functions.manipulation import dense, new_like
 from tilearray.functions.searching import argsort, searchsorted
 from tilearray.geometry.layout import Layout
 from tilearray.numpy_names.on_device import there

@@ -20,10 +20,12 @@ from tilearray.errors import OperandError, ShapeError, shown
 from tilearray.functions.arguments import as_array, by_expressions
 from tilearray.functions.conversion import to_numpy
 from tilearray.functions.indexing.take import take
-from tilearray.functions.manipulation import c_contiguous, new_like
+from tilearray.functions.manipulation import dense, new_like
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.shapes import as_int, normalize_axis
 from tilearray.numpy_names.through_numpy import by_numpy, exact
+from tilearray.ops.arithmetic import choose
+from tilearray.ops.reduction import call_row
 from tilearray.ops.row import ANY
 from tilearray.promotion.scalars import Number, as_number
 
@@ -31,8 +33,8 @@ Widths = list[tuple[int, int]]
 Constants = list[tuple[Number, Number]]
 
 _BY_INDEX = ("edge", "reflect", "symmetric", "wrap")
-MOST = 2**31 - 1
-"""The most elements that are found by their coordinates, in 32 bits."""
+MOST = 2**30
+"""The most elements that are found by their coordinates: 32 bits hold a place and twice the size of an axis."""
 
 
 def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
@@ -106,6 +108,10 @@ def _pairs(function: str, given: Any, ndim: int) -> Widths:
     return pairs
 
 
+def _padded_shape(x: Array, widths: Widths) -> tuple[int, ...]:
+    return tuple([before + size + after for size, (before, after) in zip(x.shape, widths)])
+
+
 def _constants(given: Any, x: Array) -> Constants:
     """The numbers before and after along each axis, as the dtype of an array has them."""
     try:
@@ -133,21 +139,21 @@ def _in_one_launch(
 
     One launch writes one constant.
     """
-    shape = tuple([before + size + after for size, (before, after) in zip(x.shape, widths)])
+    shape = _padded_shape(x, widths)
     if not (sum(map(sum, widths)) and x.size and prod(shape) <= MOST and _finds_places(x)):
         return None
     numbers = [] if constants is None else [number for pair in constants for number in pair]
     if len(set(map(repr, numbers))) > 1:  # equal zeros have two signs
         return None
-    dense, result = x if x._signature.layout.contiguous else c_contiguous(x), new_like(x, shape)
+    source, result = dense(x), new_like(x, shape)
     groups = _groups(x.shape, widths, mode)
     operation = _padding(x.dtype, mode, tuple([how is not None for _, _, how in groups]))
-    memory = dense._view(Layout(shape, (0,) * len(shape)))
+    memory = source._view(Layout(shape, (0,) * len(shape)))
     operands: list[Any] = [memory, *numbers[:1]]
     for extent, stride, how in groups:
         operands += [extent, stride, *(how or ())]
     run_fixed(operation, operands, result)
-    if dense is x:
+    if source is x:
         remember_launch(words, x, operation, operands, result, result)
     return result
 
@@ -219,8 +225,7 @@ def _padding(dtype: np.dtype, mode: str, pads: tuple[bool, ...]) -> FixedOperati
         source = builder.call("where", (inside, source, zero), uint32, "tl.where({x}, {y}, {z})")
     found = builder.node("gather", memory, builder.cast(source, uint32, dtypes.int64))
     if mode == "constant":
-        choose = "complex_where({x}, {y}, {z})" if dtype.kind == "c" else "tl.where({x}, {y}, {z})"
-        found = builder.call("where", (inside, found, constant), dtype, choose)
+        found = call_row(builder, choose, inside, found, constant, dtype=dtype)
     return FixedOperation("pad", builder.build([found], [dtype]))
 
 
@@ -262,8 +267,7 @@ def _by_index(x: Array, widths: Widths, mode: Any) -> Array:
 
 def _framed(x: Array, widths: Widths, constants: Constants) -> Array:
     """The array in a larger one, with constants around it; the last axis writes the corners."""
-    shape = tuple([before + size + after for size, (before, after) in zip(x.shape, widths)])
-    found = new_like(x, shape)
+    found = new_like(x, _padded_shape(x, widths))
     for axis, (size, (before, _)) in enumerate(zip(x.shape, widths)):
         front = (slice(None),) * axis
         found[(*front, slice(0, before))] = constants[axis][0]

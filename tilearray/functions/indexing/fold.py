@@ -23,8 +23,8 @@ from tilearray.engine.signature import ArrayBase, signature_of
 from tilearray.engine.splice import Splicer
 from tilearray.functions.indexing.gather import alone, distances, gather_selected, placed_at, walked
 from tilearray.functions.indexing.keys import Selection, select
-from tilearray.functions.manipulation import broadcast_to, reshape
-from tilearray.functions.ordering import dense, order_of_rows, words_in_order
+from tilearray.functions.manipulation import broadcast_to, dense, reshape
+from tilearray.functions.ordering import order_of_rows, words_in_order
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.strides import dense_strides
 from tilearray.ops.op import Op
