@@ -213,7 +213,7 @@ def view_again(words: Any, x: Any) -> Any:
         found, shift = x._signature.views[words]
     except (KeyError, AttributeError, TypeError):  # not kept, not an Array, or a word is not hashable
         return None
-    buffer, offset = x._buffer, x._offset + shift
+    buffer, offset = x._buffer, x._offset + shift  # as in `get`, whose known calls enter no other function
     if found.watched and ((buffer.pointer + offset) % 16 == 0) is not found.aligned:
         found = found.twin or twin_of(found)
     view = _new(x.__class__)

@@ -24,28 +24,28 @@ def first_of_smallest(x, at, y, other):
 
 def larger(x, y):
     """The larger of two floats; NaN where either is NaN; 0.0 is larger than -0.0 (IEEE 754-2019, maximum)."""
-    if x.dtype == tl.float64:  # no instruction
+    if x.dtype == tl.float64:  # PTX has no such instruction
         same = (x.to(tl.int64, bitcast=True) & y.to(tl.int64, bitcast=True)).to(tl.float64, bitcast=True)
-        return tl.where(x == y, same, tl.where((x > y) | (x != x), x, y))
+        return tl.where(x == y, same, greater(x, y))
     return tl.maximum(x, y, propagate_nan=tl.PropagateNan.ALL)
 
 
 def smaller(x, y):
     """The smaller of two floats; NaN where either is NaN; -0.0 is smaller than 0.0 (IEEE 754-2019, minimum)."""
-    if x.dtype == tl.float64:  # no instruction
+    if x.dtype == tl.float64:  # PTX has no such instruction
         same = (x.to(tl.int64, bitcast=True) | y.to(tl.int64, bitcast=True)).to(tl.float64, bitcast=True)
-        return tl.where(x == y, same, tl.where((x < y) | (x != x), x, y))
+        return tl.where(x == y, same, lesser(x, y))
     return tl.minimum(x, y, propagate_nan=tl.PropagateNan.ALL)
 
 
 def larger_number(x, y):
     """The larger of two floats; the other one where one is NaN (IEEE 754-2019, maximumNumber)."""
-    return tl.where(x != x, y, tl.where(y != y, x, tl.maximum(x, y, propagate_nan=tl.PropagateNan.ALL)))
+    return tl.where(x != x, y, tl.where(y != y, x, larger(x, y)))
 
 
 def smaller_number(x, y):
     """The smaller of two floats; the other one where one is NaN (IEEE 754-2019, minimumNumber)."""
-    return tl.where(x != x, y, tl.where(y != y, x, tl.minimum(x, y, propagate_nan=tl.PropagateNan.ALL)))
+    return tl.where(x != x, y, tl.where(y != y, x, smaller(x, y)))
 
 
 def float_at(x, at):
