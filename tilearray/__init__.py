@@ -318,10 +318,8 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
         choose,
         compress,
         copyto,
-        delete,
         extract,
         fill_diagonal,
-        insert,
         piecewise,
         place,
         put,
@@ -384,6 +382,7 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
         histogram_bin_edges,
         histogramdd,
     )
+    from tilearray.numpy_names.inserting import delete, insert
     from tilearray.numpy_names.interpolation import interp
     from tilearray.numpy_names.nan_reductions import (
         cumprod,

@@ -21,6 +21,7 @@ CASES = {
     "neighbours": 30,
     "places": 30,
     "insertion": 40,
+    "deletion": 40,
     "histograms": 5,
 }
 

@@ -13,11 +13,9 @@ from tilearray.arrays.array import Array
 from tilearray.arrays.fills import full
 from tilearray.engine.common_dtype import common_dtype_of
 from tilearray.engine.context import STATE, operand_of
-from tilearray.engine.devices import common_device
-from tilearray.engine.signature import from_host
-from tilearray.errors import DTypeError, IndexingError, OperandError, ShapeError, shown
-from tilearray.functions.arguments import all_arrays, as_array, as_array_beside, by_expressions, deepest, listed
-from tilearray.functions.conversion import astype, to_numpy
+from tilearray.errors import DTypeError, OperandError, ShapeError, shown
+from tilearray.functions.arguments import all_arrays, as_array, as_array_beside, deepest, listed
+from tilearray.functions.conversion import astype
 from tilearray.functions.indexing.assign import set_selected
 from tilearray.functions.indexing.take import AlongAxis, integers_of, take, take_along_axis
 from tilearray.functions.joining import stack
@@ -26,7 +24,6 @@ from tilearray.functions.manipulation import (
     broadcast_arrays,
     broadcast_to,
     expand_dims,
-    moveaxis,
     new_like,
     reshape,
 )
@@ -36,9 +33,9 @@ from tilearray.functions.searching import nonzero
 from tilearray.geometry.shapes import normalize_axis
 from tilearray.numpy_names.on_device import number_beside
 from tilearray.numpy_names.stacking import resize
-from tilearray.numpy_names.through_numpy import by_numpy, exact
-from tilearray.ops.arithmetic import bitwise_invert, remainder
+from tilearray.numpy_names.through_numpy import exact
 from tilearray.ops.arithmetic import choose as choose_elements
+from tilearray.ops.arithmetic import remainder
 from tilearray.ops.composed import clip
 from tilearray.ops.execute import check_target, execute, fill
 from tilearray.ops.moves import assign
@@ -448,99 +445,3 @@ def put_along_axis(arr: Array, indices: Any, values: Any, axis: int | None) -> N
     whole = tuple([places.shape[along] if place == along else size for place, size in enumerate(arr.shape)])
     found = places if places.shape == whole else broadcast_to(places, whole)
     set_selected(AlongAxis(arr, (along,), (found,), whole, 0), values)
-
-
-# --- longer and shorter arrays -------------------------------------------------------------------------------------
-
-
-def delete(arr: Any, obj: Any, axis: int | None = None) -> Array:
-    """Return an array without some slices along an axis; without an axis, without some elements.
-
-    Parameters
-    ----------
-    arr : Array
-    obj : int, slice, bool Array or sequence of int
-        Which ones go: on the host, or an Array of one axis on the device of `arr`, which waits for their number.
-    axis : int, optional
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.delete([1, 2, 3, 4], [0, 2])
-    Array([2, 4], dtype=int64, device='cpu')
-    """
-    x = as_array("delete", arr)
-    x, place = (reshape(x, -1), 0) if axis is None else (x, normalize_axis(axis, x.ndim, "delete"))
-    if isinstance(obj, Array) and by_expressions(obj):
-        return take(x, _kept(obj, x, place), place)
-    try:
-        given = exact("delete", obj)
-        if not by_expressions(x):
-            return from_host(np.ascontiguousarray(np.delete(to_numpy(x), given, place)), Array)
-        kept: Any = np.delete(cast(Any, np.arange(x.shape[place])), given)
-    except (IndexError, ValueError) as error:
-        raise ShapeError(f"delete: {error}; write an index of the axis") from None
-    return take(x, kept, place)
-
-
-def _kept(places: Array, x: Array, axis: int) -> Array:
-    """The places along an axis that are not deleted, on a device."""
-    common_device("delete", [x._signature, places._signature])
-    if dtypes.info(places.dtype).kind == "bool" and places.shape == (x.shape[axis],):
-        return nonzero(bitwise_invert(places))[0]
-    stays: Array = full(x.shape[axis], True, device=x.device)
-    stays[integers_of(places, x, "delete")] = False
-    return nonzero(stays)[0]
-
-
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
-    """Return an array with values inserted before some places of an axis; NumPy's rules of shapes.
-
-    Parameters
-    ----------
-    arr : Array
-    obj : int, slice, bool Array or sequence of int
-        The places; read on the host.
-    values : number or Array
-        Cast to the dtype of `arr`. For one place they may be several slices, for more they broadcast to a slice each.
-    axis : int, optional
-        None inserts among all elements, as one axis.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.insert([1, 2, 3], 1, 9)
-    Array([1, 9, 2, 3], dtype=int64, device='cpu')
-    """
-    x = as_array("insert", arr)
-    if isinstance(values, int) and x.dtype.kind in "iu":
-        as_number(values, x.dtype, "insert")  # an error if it does not fit, which a cast would wrap
-    given: Array = number_beside(values, x) if classify(values) is not None else as_array_beside("insert", values, x)
-    if not by_expressions(x, given):
-        return by_numpy("insert", (x,), exact("insert", obj), exact("insert", given.astype(x.dtype)), axis)
-    common_device("insert", [x._signature, given._signature])
-    x, place = (reshape(x, -1), 0) if axis is None else (x, normalize_axis(axis, x.ndim, "insert"))
-    shape = (1,) * (x.ndim - given.ndim) + given.shape
-    return _inserted(x, obj, reshape(given.astype(x.dtype), shape), place)
-
-
-def _inserted(x: Array, obj: Any, values: Array, axis: int) -> Array:
-    """An array with values of as many axes inserted along one."""
-    front, extent = (slice(None),) * axis, x.shape[axis]
-    given: Any = range(extent)[obj] if isinstance(obj, slice) else exact("insert", obj)
-    places = np.asarray(given, None if np.size(given) else np.int64)
-    count = places.size
-    if count == 1:
-        values = values if places.ndim else moveaxis(values, 0, axis)
-        count = values.shape[axis]
-    try:
-        origins = np.insert(np.arange(extent), places, np.full(count, -1))
-    except (IndexError, ValueError, TypeError) as error:
-        kind = IndexingError if isinstance(error, IndexError) else ShapeError
-        raise kind(f"insert: {error}; write places along the axis") from None
-    found = new_like(deepest([x, values]), (*x.shape[:axis], extent + count, *x.shape[axis + 1 :]))
-    (new,), (old,) = np.nonzero(origins < 0), np.nonzero(origins >= 0)
-    found[(*front, old)] = x
-    order = np.argsort(np.argsort(np.where(places < 0, places + extent, places).reshape(-1), kind="stable"))
-    found[(*front, new if places.size == 1 else new[order])] = values
-    return found

@@ -22,8 +22,7 @@ LATER: Final = {
         identity logspace
     """,
     "choosing": """
-        choose compress copyto delete extract fill_diagonal insert piecewise place put put_along_axis putmask
-        select
+        choose compress copyto extract fill_diagonal piecewise place put put_along_axis putmask select
     """,
     "comparing": """
         allclose array_equal array_equiv in1d iscomplex iscomplexobj isneginf isposinf isreal isrealobj isscalar
@@ -47,6 +46,9 @@ LATER: Final = {
     """,
     "histograms": """
         digitize histogram histogram2d histogram_bin_edges histogramdd
+    """,
+    "inserting": """
+        delete insert
     """,
     "interpolation": """
         interp

@@ -258,27 +258,43 @@ def _places(case: _Case) -> None:
     _alike(mine, theirs, told)
 
 
-def _insertion(case: _Case) -> None:
+def _lengths(case: _Case) -> tuple[str, tuple[Any, Any], int | None, int, tuple[int, ...]]:
+    """An array whose length changes: its dtype, both arrays, the axis, its size, and the shape of the axes behind."""
     rng = case.rng
-    shape = _shape(rng, int(rng.integers(1, 4)))
+    shape = _shape(rng, int(rng.integers(1, 4)), int(rng.choice([7, 30])))
     dtype = case.dtype(("bool",), INTEGERS, FLOATS, *COMPLEX)
-    x = case.array(dtype, shape)
     axis = [None, int(rng.integers(-len(shape), len(shape)))][int(rng.integers(0, 2))]
     size = int(np.prod(shape)) if axis is None else shape[axis]
-    rest = () if axis is None else shape[axis % len(shape) + 1 :]
-    kind, count = int(rng.integers(0, 4)), int(rng.integers(0, 4))
+    return dtype, case.array(dtype, shape), axis, size, () if axis is None else shape[axis % len(shape) + 1 :]
+
+
+def _insertion(case: _Case) -> None:
+    rng = case.rng
+    dtype, x, axis, size, rest = _lengths(case)
+    kind, count = int(rng.integers(0, 5)), int(rng.integers(0, int(rng.choice([4, 20]))))
     where = int(rng.integers(-size, size + 1))
     if kind == 0:
         case.compare("insert", x, where, case.array(dtype, rest), axis=axis)
     elif kind == 1 and axis is None:
         case.compare("insert", x, [where], case.array(dtype, (count,)), axis=axis)
     elif kind == 2:
-        obj = slice(None, None, 2)
-        case.compare("insert", x, obj, 1, axis=axis)
+        case.compare("insert", x, slice(None, None, int(rng.choice([1, 2, -3]))), 1, axis=axis)
+    elif kind == 3:
+        case.compare("insert", x, rng.random(size) < 0.5, 1, axis=axis)
     else:
         obj = rng.integers(-size, size + 1, count)
         values = case.array(dtype, (count, *[1] * len(rest)) if rng.random() < 0.5 else ())
         case.compare("insert", x, obj.tolist(), values, axis=axis)
+
+
+def _deletion(case: _Case) -> None:
+    rng = case.rng
+    _, x, axis, size, _ = _lengths(case)
+    places: Any = rng.integers(-size, size, int(rng.integers(0, 20))) if size else np.empty(0, np.int64)
+    start, step = int(rng.integers(-size, size + 1)), int(rng.choice([1, 2, 3, -1, -2]))
+    several: list[Any] = [places.tolist(), places, places[:1].reshape(1, -1), rng.random(size) < 0.5]
+    several += [slice(start, None, step), slice(None, start, step), *places[:2].tolist()]
+    case.compare("delete", x, several[int(rng.integers(0, len(several)))], axis=axis)
 
 
 def _histograms(case: _Case) -> None:
@@ -341,6 +357,7 @@ DRAWN = {
     "neighbours": _neighbours,
     "places": _places,
     "insertion": _insertion,
+    "deletion": _deletion,
     "histograms": _histograms,
 }
 
