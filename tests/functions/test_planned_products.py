@@ -101,6 +101,23 @@ def test_a_product_is_planned_once(gpu, multiplications, name):
     assert len({id(each._buffer) for each in results}) == 4
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float32", "complex64"])
+def test_products_of_elements_are_one_launch_without_the_library(gpu, multiplications, monkeypatch, dtype):
+    """Nothing is summed over: broadcast views are multiplied."""
+    made: list[Any] = []
+    monkeypatch.setattr(WATCH, "plan", lambda plan, keys: made.append(keys))
+    host = np.arange(12).reshape(3, 4).astype(dtype)
+    x = ta.asarray(host, device=gpu)
+    for text in ("bi,bj->bij", "bi,bj->jbi", "ij,ij->ji", "ij,jk->kij", "ai,bj->abij"):
+        other = host.T if text == "ij,jk->kij" else host
+        made.clear()
+        found = ta.einsum(text, x, ta.asarray(other, device=gpu))
+        np.testing.assert_array_equal(ta.to_numpy(found), np.einsum(text, host, other))
+        assert len(made) == 1, text
+    np.testing.assert_array_equal(ta.to_numpy(ta.tensordot(x, x, axes=0)), np.tensordot(host, host, axes=0))
+    assert multiplications == []
+
+
 @pytest.mark.parametrize("name", ["matmul", "dot", "inner"])
 def test_a_product_of_vectors_is_a_sum_over_both_as_they_lie(gpu, multiplications, monkeypatch, name):
     """Of every length, one plan and no view of an operand; complex vectors are conjugated first."""

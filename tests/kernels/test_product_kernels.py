@@ -48,7 +48,7 @@ def _einsums() -> None:
     from support.interpreter.emulated_gpu import emulated_device
     from support.oracles.products import check_einsums
 
-    check_einsums(emulated_device(), 3, 30)
+    check_einsums(emulated_device(), 3, 42)
 
 
 def _rounding() -> None:

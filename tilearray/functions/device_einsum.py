@@ -23,6 +23,7 @@ from tilearray.functions.diagonals import diagonal
 from tilearray.functions.manipulation import permute_dims, reshape
 from tilearray.functions.planned_products import Made, Words, remember
 from tilearray.functions.reductions import sum as sum_of
+from tilearray.ops.arithmetic import multiply
 from tilearray.ops.reduction import reduction_of
 from tilearray.ops.summation_order import order_on
 
@@ -65,7 +66,7 @@ def einsum(subscripts: str, operands: Sequence[Any], dtype: np.dtype, words: Wor
     narrow = dtypes.info(dtype).kind == "float" and dtypes.info(dtype).bits < 32
     wide = dtypes.float32 if narrow and len(operands) > 2 else dtype
     terms = [Term(name, astype(x, wide, copy=False)) for name, x in zip(names, operands, strict=True)]
-    products: list[tuple[Any, Any, Any]] = []
+    products: list[tuple[Made | None, Any]] = []
     for places in order:
         taken = [terms[place] for place in places]
         terms = [term for place, term in enumerate(terms) if place not in places]
@@ -80,8 +81,7 @@ def einsum(subscripts: str, operands: Sequence[Any], dtype: np.dtype, words: Wor
     is_view = any(array._buffer is x._buffer for x in operands)
     array = astype(array, dtype, copy=is_view)
     if words is not None and len(products) == 1:
-        left, right, product = products[0]
-        remember(words, operands, in_one("einsum", left, right, dtype), product, array)
+        remember(words, operands, *products[0], array)
     elif words is not None and len(operands) == 1 and last.array.size:
         remember(words, operands, _sum_in_one(last, result), total.array, array)
     return array
@@ -151,21 +151,39 @@ def _sum_in_one(term: Term, needed: str) -> Made | None:
     return Made(operation, (x,), (0,)) if axes else None
 
 
-def _pair(left: Term, right: Term, needed: str, dtype: np.dtype, products: list[tuple[Any, Any, Any]]) -> Term:
-    """Multiply two terms, and sum over the letters that nothing else needs. Append both matrices and the product."""
+def _pair(left: Term, right: Term, needed: str, dtype: np.dtype, products: list[tuple[Made | None, Any]]) -> Term:
+    """Multiply two terms, and sum over the letters that nothing else needs. Append how, and the product."""
     left = _single(left, right.letters + needed)
     right = _single(right, left.letters + needed)
     left, right = _without_ones(left, right), _without_ones(right, left)
     both = [letter for letter in left.letters if letter in right.letters]
     summed = [letter for letter in both if letter not in needed]
+    if not summed and dtype != dtypes.bool_:
+        return _elementwise(left, right, needed, products)
     stacked = [letter for letter in both if letter in needed]
     rows = [letter for letter in left.letters if letter not in both]
     columns = [letter for letter in right.letters if letter not in both]
     matrices = _ordered(left, stacked, rows, summed), _ordered(right, stacked, summed, columns)
     found = multiplied("einsum", *matrices, dtype)
-    products.append((*matrices, found))
+    products.append((in_one("einsum", *matrices, dtype), found))
     shape = (*found.shape[: len(stacked)], *left.sizes(rows), *right.sizes(columns))
     return Term("".join([*stacked, *rows, *columns]), reshape(found, shape))
+
+
+def _elementwise(left: Term, right: Term, needed: str, products: list[tuple[Made | None, Any]]) -> Term:
+    """Multiply two terms of which no letter is summed over: elements, with letters in the order of the result."""
+    letters = [letter for letter in dict.fromkeys(needed) if letter in left.letters + right.letters]
+    views = _broadcasting(left, letters), _broadcasting(right, letters)
+    found = multiply(*views)
+    products.append((Made(multiply, views, (0, 1)), found))
+    return Term("".join(letters), found)
+
+
+def _broadcasting(term: Term, letters: Sequence[str]) -> Any:
+    """Return an array with an axis for each letter, of size 1 for those that the term does not have."""
+    own = [letter for letter in letters if letter in term.letters]
+    x = permute_dims(term.array, tuple([term.letters.index(letter) for letter in own]))
+    return reshape(x, tuple([term.sizes(letter)[0] if letter in own else 1 for letter in letters]))
 
 
 def _without_ones(term: Term, other: Term) -> Term:

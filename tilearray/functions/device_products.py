@@ -28,7 +28,7 @@ from tilearray.functions.planned_products import Made, Words, again, remember
 from tilearray.functions.reduce import reduce_arrays, refuse
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.strides import broadcast_strides
-from tilearray.ops.arithmetic import add, subtract
+from tilearray.ops.arithmetic import add, multiply, subtract
 from tilearray.ops.execute import execute
 from tilearray.ops.moves import assign
 from tilearray.ops.number_parts import conj
@@ -255,8 +255,13 @@ def tensordot(function: str, x1: A, x2: A, axes: tuple[Ints, Ints], dtype: np.dt
     left = reshape(permute_dims(x1, (*kept[0], *first)), (prod([x1.shape[axis] for axis in kept[0]]), summed))
     right = reshape(permute_dims(x2, (*second, *kept[1])), (summed, prod([x2.shape[axis] for axis in kept[1]])))
     shape = (*[x1.shape[axis] for axis in kept[0]], *[x2.shape[axis] for axis in kept[1]])
-    product = multiplied(function, left, right, dtype)
+    if first or dtype == dtypes.bool_:
+        product = multiplied(function, left, right, dtype)
+        made = None if words is None else in_one(function, left, right, dtype)
+    else:
+        left, right = astype(left, dtype, copy=False), astype(right, dtype, copy=False)
+        product, made = multiply(left, right), Made(multiply, (left, right), (0, 1))
     found = reshape(product, shape)
     if words is not None:
-        remember(words, (x1, x2), in_one(function, left, right, dtype), product, found)
+        remember(words, (x1, x2), made, product, found)
     return found

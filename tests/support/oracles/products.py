@@ -15,6 +15,7 @@ OTHERS = ("int16", "int32", "uint64", "int64", "complex64", "complex128")
 EINSUMS = (
     "ij,jk->ik", "ij,jk,kl", "...ij,...jk->...ik", "bij,bjk->bik", "ii->i", "iij->j", "ij->", "i,j->ij", "ij,ij->",
     "ijk->kij", "bhqd,bhkd->bhqk", "i,i,i->i", "ij,kj->ki", "a...,b...->ab...", "ij->ji",
+    "bi,bj->bij", "ij,ji->ij", "abi,bcj->cjiab", "ii,j->ji", "bi,bj,bk->kbij", ",ij->ji",
 )  # fmt: skip
 
 
