@@ -204,6 +204,7 @@ from tilearray.ops.elementary import (
     log2,
     log10,
     logaddexp,
+    logaddexp2,
     logit,
     ndtr,
     rad2deg,
@@ -413,7 +414,6 @@ if TYPE_CHECKING:  # at run time __getattr__ imports them when a program uses on
         hanning,
         kaiser,
         lcm,
-        logaddexp2,
         modf,
         rint,
     )

@@ -229,7 +229,7 @@ FORWARDS = frozenset({
 """Functions whose last bits differ in NumPy if an operand has negative strides: another loop computes them then."""
 SLOW = FORWARDS | {
     *("sin", "cos", "tanh", "sinc", "erf", "erfc", "erfinv", "lgamma", "gamma", "ndtr", "logaddexp", "hypot", "fma"),
-    *("remainder", "floor_divide"),
+    *("logaddexp2", "remainder", "floor_divide"),
 }
 """Functions that take some nanoseconds for each float64."""
 FORWARDS_OF_COMPLEX = FORWARDS | {"multiply", "square", "abs", "angle"}
@@ -302,6 +302,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "log10": np.log10,
     "log1p": transcendental.log1p,
     "logaddexp": np.logaddexp,
+    "logaddexp2": np.logaddexp2,
     "sin": np.sin,
     "cos": np.cos,
     "tan": transcendental.tan,

@@ -362,8 +362,8 @@ _RUNNING: ContextVar[frozenset[Any]] = ContextVar("functions of NumPy that ours 
 # The public modules that have functions by NumPy's names and with NumPy's parameters, by NumPy's modules.
 _MODULES = {"numpy": "", "numpy.linalg": "linalg", "numpy.fft": "fft", "numpy.lib.stride_tricks": ""}
 _LIKE = {"empty_like", "full_like", "ones_like", "zeros_like"}
-# Ours give other dtypes: complex from any matrix, as the array API standard has it; float64 from 8-bit integers.
-_OTHERWISE = {"eig", "eigvals", "logaddexp2"}
+# Ours give other dtypes: complex from any matrix, as the array API standard has it.
+_OTHERWISE = {"eig", "eigvals"}
 
 
 @functools.cache

@@ -54,7 +54,7 @@ _EXTREMES = {"maximum": "maximum", "minimum": "minimum", "logical_or": "maximum"
 """The scans of one dtype: of truth values the largest is `or`."""
 
 # The operand that changes nothing; the inexact ones always start with it, as in NumPy: hypot.reduce([-3.0]) is 3.
-_INEXACT_IDENTITIES = {"hypot": 0, "logaddexp": -math.inf}
+_INEXACT_IDENTITIES = {"hypot": 0, "logaddexp": -math.inf, "logaddexp2": -math.inf}
 _IDENTITIES = {"bitwise_and": -1, "bitwise_or": 0, "bitwise_xor": 0, "logical_xor": 0} | _INEXACT_IDENTITIES
 
 # --- reduce ----------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Functions of elements that NumPy names, and that are combinations of operations here.
 
-`fabs`, `rint`, `fmax`, `fmin` and `logaddexp2` have the options of operations: `where`, `dtype` and `casting`.
+`fabs`, `rint`, `fmax` and `fmin` have the options of operations: `where`, `dtype` and `casting`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tilearray.arrays.asarray import asarray
 from tilearray.arrays.fills import full
 from tilearray.arrays.uninitialised import dtype_or_default
 from tilearray.dtypes import DTypeLike
-from tilearray.engine.context import STATE, operand_of
+from tilearray.engine.context import STATE
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
@@ -27,14 +27,11 @@ from tilearray.functions.manipulation import broadcast_arrays, new_like
 from tilearray.functions.reduction_options import finished
 from tilearray.numpy_names.on_device import there
 from tilearray.numpy_names.through_numpy import by_numpy
-from tilearray.ops.arithmetic import abs, choose, divide, maximum, minimum, multiply, subtract
-from tilearray.ops.elementary import logaddexp
+from tilearray.ops.arithmetic import abs, choose, maximum, minimum, subtract
 from tilearray.ops.number_parts import copysign, isinf, nearest, trunc
 from tilearray.ops.promotion_methods import Promotion, computed_as
 from tilearray.promotion.scalars import as_number, classify
 from tilearray.promotion.storing import Casting
-
-_LOG2 = 0.6931471805599453
 
 
 def _as_float(function: str, x: Any, dtype: DTypeLike | None = None) -> Array:
@@ -127,32 +124,6 @@ def fmin(
     Array([0.5, 0.5], dtype=float32, device='cpu')
     """
     return minimum(x1, x2, out, where=where, dtype=dtype, casting=casting, propagate_nan=False)
-
-
-def logaddexp2(
-    x1: Any,
-    x2: Any,
-    /,
-    out: Array | None = None,
-    *,
-    where: Any = True,
-    dtype: DTypeLike | None = None,
-    casting: Casting = "same_kind",
-) -> Array:
-    """Return ``log2(2**x1 + 2**x2)``, without overflow.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.logaddexp2([1.0], [1.0])
-    Array([2.], dtype=float32, device='cpu')
-    """
-    arrays = all_arrays("logaddexp2", [x1, x2])
-    if dtype is None:
-        operands = [classify(x) or operand_of(array, "logaddexp2") for x, array in zip((x1, x2), arrays)]
-        dtype = logaddexp.typing(STATE.get().semantics, operands).result
-    first, second = [multiply(x, _LOG2, dtype=dtype, casting=casting) for x in arrays]
-    return divide(logaddexp(first, second), _LOG2, out, where=where, casting=casting)
 
 
 def modf(x: Any, /) -> tuple[Array, Array]:

@@ -54,6 +54,11 @@ logaddexp = Op("logaddexp", "log(exp(x1) + exp(x2)), without overflow.", 2, REAL
                triton={"float": "log_add_exp({x}, {y})"},
                derivative=("g / (1 + exp(y - x))", "g / (1 + exp(x - y))"),
                example=("ta.logaddexp(ta.asarray([-1000.0]), -2000.0)", "Array([-1000.], dtype=float32, device='cpu')"))
+logaddexp2 = Op("logaddexp2", "log2(2**x1 + 2**x2), without overflow.", 2, REAL, INT_TO_FLOAT,
+                exact=False, domain=(-80.0, 80.0),
+                triton={"float": "log_add_exp2({x}, {y})"},
+                derivative=("g / (1 + exp2(y - x))", "g / (1 + exp2(x - y))"),
+                example=("ta.logaddexp2(ta.asarray([1.0]), 1.0)", "Array([2.], dtype=float32, device='cpu')"))
 sqrt = Op("sqrt", "Square root, correctly rounded for real dtypes.", 1, ANY, INT_TO_FLOAT,
           triton={"float32": "tl.math.sqrt_rn({x})", "float": "tl.math.sqrt({x})", "complex": "complex_sqrt({x})"},
           options=DirectedOrApprox(directed("libdevice.sqrt_{mode}({x})") | {"approx": "sqrt_approx({x})"},

@@ -73,7 +73,9 @@ CUDA_ULPS: dict[tuple[str, str], int] = {
     **{("logit", dtype): 5 for dtype in ("float32", "float64")},  # twice the error of a quotient, and a logarithm
     **{("ndtr", dtype): 5 for dtype in ("float32", "float64")},
     **{("sinc", dtype): 4 for dtype in ("float32", "float64")},  # the sine of 2 bounds, a product and a quotient
-    **{("logaddexp", dtype): 4 for dtype in ("float32", "float64")},  # an exponential, a logarithm and a sum
+    **{  # an exponential, a logarithm and a sum
+        (name, dtype): 4 for name in ("logaddexp", "logaddexp2") for dtype in ("float32", "float64")
+    },
 }
 # The same for complex, in the last place of the modulus: only operands of moderate size are held to it.
 COMPLEX_PROMISED = 8

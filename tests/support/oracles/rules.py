@@ -267,7 +267,10 @@ RULES: dict[str, Rule] = {
     "hypot": of_reals(lambda x, y: np.hypot(x * 1, y * 1), 2),  # signalling NaN made quiet
     **{name: of_floats(getattr(np, name), steep=True) for name in ("exp", "exp2", "expm1")},
     **{name: of_floats(getattr(np, name)) for name in ("log", "log2", "log10", "log1p")},
-    "logaddexp": of_reals(np.logaddexp, 2, scale=lambda x, y: max(abs(x), abs(y))),
+    **{
+        name: of_reals(getattr(np, name), 2, scale=lambda x, y: max(abs(x), abs(y)))
+        for name in ("logaddexp", "logaddexp2")
+    },
     **{name: of_floats(getattr(np, name), steep=True) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
     **{f"a{name}": of_floats(getattr(np, f"arc{name}")) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
     "atan2": of_reals(np.arctan2, 2),

@@ -254,12 +254,22 @@ def heaviside(x, y):
 
 def log_add_exp(x, y):
     """log(exp(x) + exp(y)); where the two are equal, infinities too, one and log(2)."""
-    share = libdevice.exp(0 - tl.abs(x - y))
-    rest = log1p_of_share(share) if share.dtype == tl.float64 else libdevice.log1p(share)
+    rest = log1p_of_share(libdevice.exp(0 - tl.abs(x - y)))
     return tl.where(x == y, x + 0.6931471805599453, greater(x, y) + rest)
 
 
+def log_add_exp2(x, y):
+    """log2(2**x + 2**y); where the two are equal, infinities too, one and 1."""
+    rest = log1p_of_share(libdevice.exp2(0 - tl.abs(x - y))) * 1.4426950408889634
+    return tl.where(x == y, x + 1.0, greater(x, y) + rest)
+
+
 def log1p_of_share(x):
+    """log(1 + x) of a number from 0 to 1."""
+    return log1p_of_share_float64(x) if x.dtype == tl.float64 else libdevice.log1p(x)
+
+
+def log1p_of_share_float64(x):
     """log(1 + x) of float64 from 0 to 1, to 2 ulp: it has no special cases, and half of the instructions of `log1p`.
 
     Above ``sqrt(2) - 1`` it is log(2) and the logarithm of ``(1 + x) / 2``. The logarithm of 1 + f is ``2 atanh(s)``
