@@ -11,17 +11,11 @@ from support.oracles.name_calls import LINES, check_line
 CASES = int(os.environ.get("TILEARRAY_EXAMPLES", "40"))
 
 ON_HOST = (
-    *("poly(", "polyfit", "vectorize"),
+    "vectorize",
     *('histogram(v, "fd")', 'histogram_bin_edges(v, "auto")'),
-    *(
-        'pad(v, 2, "linear_ramp"',
-        'pad(x, 1, "mean")',
-        'pad(x, 1, "maximum")',
-        'pad(v, 2, "reflect", reflect_type="odd")',
-    ),
     *("quantile(x, 0.3, weights", "quantile(i, 0.4, 0, weights", "nanquantile(n, 0.3, weights"),
     *("percentile(x, [25, 50], 1, weights", "nanpercentile(q, [10, 90], 0, weights"),
-    *("polyval([1, 2], i)", "r_[u, [u[0]], u]", "x[ix_", "ix_([]"),  # lists beside arrays on a GPU
+    *("r_[u, [u[0]], u]", "x[ix_", "ix_([]"),  # lists beside arrays on a GPU
 )
 """Calls that are errors for arrays on a GPU."""
 

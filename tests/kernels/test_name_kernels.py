@@ -22,6 +22,8 @@ CASES = {
     "places": 30,
     "insertion": 40,
     "deletion": 40,
+    "paddings": 40,
+    "zeros": 30,
     "histograms": 5,
 }
 

@@ -31,7 +31,7 @@ from tilearray.errors import (
     ShapeError,
     WriteError,
 )
-from tilearray.numpy_names import names, padding
+from tilearray.numpy_names import names, padding, polynomials
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -626,6 +626,25 @@ def test_polyfit_takes_the_options_of_numpys():
             np.testing.assert_array_equal(np.asarray(mine), theirs)
     with pytest.raises(ta.GradientError, match=r"^polyfit: .*; write ta.linalg.lstsq$"):
         ta.grad(lambda x: ta.sum(ta.polyfit(x, ours[1], 1, w=w)))(ours[0])
+
+
+@pytest.mark.parametrize("options", [{}, {"w": True}, {"rcond": 0.1}], ids=str)
+@pytest.mark.parametrize("columns", [(), (2,)])
+def test_a_fit_by_our_operations_is_numpys(options, columns):
+    """As polyfit computes where NumPy does not."""
+    rng = np.random.default_rng(5)
+    x, y, w = rng.standard_normal(9), rng.standard_normal((9, *columns)), rng.random(9) + 0.5
+    theirs = options | ({"w": w} if "w" in options else {})
+    weights = ta.asarray(w) if "w" in options else None
+    fit = polynomials.fitted(ta.asarray(x), ta.asarray(y), weights, 3, options.get("rcond"))
+    wanted, residuals, rank, values, rcond = np.polyfit(x, y, 3, full=True, **theirs)
+    for mine, expected in ((fit.coefficients, wanted), (fit.residuals, residuals), (fit.singular_values, values)):
+        np.testing.assert_allclose(ta.to_numpy(mine), expected, 1e-9, 1e-9)
+    assert (fit.rank, fit.rcond) == (rank, rcond)
+    for scale in (True, "unscaled") if rank == 4 else ():
+        _, wanted = np.polyfit(x, y, 3, cov=scale, **theirs)
+        found = polynomials.covariances(fit, scale is True)
+        np.testing.assert_allclose(ta.to_numpy(found), wanted, 1e-9, 1e-9)
 
 
 ONE, TWO, PLACES = ta.ones(3), ta.ones((2, 3)), ta.arange(3)

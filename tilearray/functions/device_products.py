@@ -260,7 +260,7 @@ def tensordot(function: str, x1: A, x2: A, axes: tuple[Ints, Ints], dtype: np.dt
         made = None if words is None else in_one(function, left, right, dtype)
     else:
         left, right = astype(left, dtype, copy=False), astype(right, dtype, copy=False)
-        product, made = multiply(left, right), Made(multiply, (left, right), (0, 1))
+        product, made = cast("A", multiply(left, right)), Made(multiply, (left, right), (0, 1))
     found = reshape(product, shape)
     if words is not None:
         remember(words, (x1, x2), made, product, found)

@@ -1,4 +1,7 @@
-"""`pad`: an array with elements around it. On a GPU one launch finds the element of each place, by its coordinates."""
+"""`pad`: an array with elements around it. On a GPU one launch finds the element of each place, by its coordinates.
+
+The modes that compute elements are in `tilearray.numpy_names.padding_by_axes`.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,7 @@ from tilearray.functions.indexing.take import take
 from tilearray.functions.manipulation import dense, new_like
 from tilearray.geometry.layout import Layout
 from tilearray.geometry.shapes import as_int, normalize_axis
+from tilearray.numpy_names.padding_by_axes import COMPUTED, padded
 from tilearray.numpy_names.through_numpy import by_numpy, exact
 from tilearray.ops.arithmetic import choose
 from tilearray.ops.reduction import call_row
@@ -46,10 +50,10 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
     pad_width : int, pair of int, or a pair for each axis
         How many elements before and after.
     mode : str
-        "constant", "empty", "edge", "reflect", "symmetric" and "wrap" run on every device; "linear_ramp", "maximum",
-        "mean", "median", "minimum" and functions on the host.
+        "constant", "empty", "edge", "reflect", "symmetric", "wrap", "linear_ramp", "maximum", "mean", "median" and
+        "minimum". Functions that write the padding run on the host.
     **kwargs
-        ``constant_values``, ``reflect_type``, and NumPy's other options.
+        ``constant_values``, ``reflect_type``, ``end_values`` and ``stat_length``, as of NumPy.
 
     Raises
     ------
@@ -79,6 +83,10 @@ def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant",
         _check_no_options(mode, {name: value for name, value in kwargs.items() if name != "reflect_type"})
         found = _in_one_launch(x, widths, cast(str, mode), words)
         return _by_index(x, widths, mode) if found is None else found
+    if by_expressions(x) and (
+        mode in COMPUTED or (mode in ("reflect", "symmetric") and kwargs["reflect_type"] == "odd")
+    ):
+        return padded(x, widths, cast(str, mode), kwargs)
     return by_numpy("pad", (x,), [tuple(pair) for pair in widths], mode, **kwargs).astype(x.dtype, copy=False)
 
 

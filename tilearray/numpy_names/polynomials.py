@@ -1,44 +1,94 @@
-"""Polynomials of arrays that are differentiated, as formulas, and roots on a GPU: NumPy computes all others."""
+"""Polynomials of arrays that are differentiated or on a GPU, as formulas: NumPy computes all others."""
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
-from tilearray.arrays.fills import ones, zeros
+from tilearray.arrays.fills import full, ones, zeros
 from tilearray.arrays.triangular import eye
 from tilearray.engine.devices import Device
 from tilearray.errors import ShapeError
-from tilearray.functions.arguments import all_arrays, without_derivative
+from tilearray.functions.arguments import without_derivative
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.joining import concat
-from tilearray.functions.manipulation import reshape
+from tilearray.functions.manipulation import permute_dims, reshape
+from tilearray.functions.products import matmul
 from tilearray.functions.reductions import sum
-from tilearray.linalg.operands import computed, matrices
+from tilearray.geometry.shapes import as_int
+from tilearray.linalg.operands import computed, float_dtype, matrices
 from tilearray.numpy_names.grids import vander
 from tilearray.numpy_names.through_numpy import float_of, rounded
-from tilearray.ops.arithmetic import divide
+from tilearray.ops.arithmetic import add, divide, multiply
 from tilearray.ops.elementary import sqrt
 from tilearray.ops.number_parts import real
 from tilearray.ops.promotion_methods import REAL_PART, opmath
 
 
-def fitted(x: Array, y: Array, deg: int) -> Array:
-    """Return the coefficients of the polynomial that fits points best: least squares with columns of length 1."""
-    x, y = all_arrays("polyfit", [x, y])
-    dtype = float_of("polyfit", [x.dtype, y.dtype])
-    x, y = astype(x, dtype, copy=False), astype(y, dtype, copy=False)
-    if x.ndim != 1 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0] or deg < 0:
+class Fit(NamedTuple):
+    """Least squares with columns of length 1: what ``np.polyfit`` returns, and what its covariances follow from."""
+
+    coefficients: Array
+    residuals: Array
+    rank: int
+    singular_values: Array
+    rcond: float
+    columns: Array
+    lengths: Array
+
+    def rank_as_array(self) -> Array:
+        """Return the rank beside the other results."""
+        return full((), self.rank, dtype=dtypes.int32, device=self.columns.device)
+
+
+def fitted(x: Array, y: Array, w: Array | None, deg: Any, rcond: float | None) -> Fit:
+    """Fit a polynomial to points, with weights if there are any, in the dtypes of NumPy.
+
+    Raises
+    ------
+    ShapeError
+        If there are no points, or another number of values or weights, or the degree is negative.
+    """
+    order = as_int(deg, "polyfit", "deg") + 1
+    if x.ndim != 1 or not x.size or y.ndim not in (1, 2) or x.shape[0] != y.shape[0] or order < 1:
         raise ShapeError(
             f"polyfit: expected points of one axis and deg >= 0, got {x.shape}, {y.shape} and deg={deg}; "
             "write polyfit(x, y, 1)"
         )
-    columns = vander(x, deg + 1)
-    lengths = sqrt(sum(columns * columns, axis=0))
-    part = _deepest(x, y).functions.matrices("polyfit")
-    found, *_ = part.lstsq(divide(columns, lengths), y, x.shape[0] * float(np.finfo(dtype).eps), dtype)
-    return divide(found, lengths if y.ndim == 1 else lengths[:, None])
+    if w is not None and w.shape != x.shape:
+        raise ShapeError(f"polyfit: expected weights of shape {x.shape}, got {w.shape}; write a weight for each point")
+    x, y = add(x, 0.0), add(y, 0.0)  # floats
+    columns = vander(x, order)
+    if w is not None:
+        columns, y = multiply(columns, w[:, None]), multiply(y, w if y.ndim == 1 else w[:, None])
+    lengths = sqrt(sum(multiply(columns, columns), axis=0))
+    columns = divide(columns, lengths)
+    limit = x.shape[0] * float(np.finfo(x.dtype).eps) if rcond is None else rcond
+    found, residuals, rank, values = computed(
+        "polyfit", matrices("polyfit", columns, y), "lstsq", columns, y, limit, float_dtype("polyfit", columns, y)
+    )
+    coefficients = divide(found, lengths if y.ndim == 1 else lengths[:, None])
+    return Fit(coefficients, residuals, int(rank), values, limit, columns, lengths)
+
+
+def covariances(fit: Fit, is_scaled: bool) -> Array:
+    """Return the covariances of the coefficients of a fit, by the variance of the residuals if they are scaled."""
+    points, order = fit.columns.shape
+    gram = matmul(permute_dims(fit.columns, (1, 0)), fit.columns)
+    inverse = computed("polyfit", matrices("polyfit", gram), "inv", gram, gram.dtype)
+    found = divide(inverse, multiply(fit.lengths[:, None], fit.lengths))
+    if fit.coefficients.ndim == 2:
+        found = found[:, :, None]
+    if not is_scaled:
+        return found
+    if points <= order:
+        raise ShapeError(
+            f"polyfit: expected more than {order} points for covariances, got {points}; write cov='unscaled'"
+        )
+    return multiply(found, divide(fit.residuals, points - order))
 
 
 def roots_there(p: Array) -> Array:
@@ -66,8 +116,8 @@ def roots_there(p: Array) -> Array:
 def poly_of(zeros_of_it: Array) -> Array:
     """Return the coefficients of the polynomial with given roots, or the characteristic one of a matrix."""
     x = astype(zeros_of_it, float_of("poly", [zeros_of_it.dtype]), copy=False)
-    if x.ndim == 2 and x.shape[0] == x.shape[1]:
-        return poly_of(x._signature.device.functions.matrices("poly").eigvals(x, x.dtype))
+    if x.ndim == 2 and x.shape[0] == x.shape[1] and x.shape[0]:
+        return poly_of(computed("poly", matrices("poly", x), "eigvals", x, x.dtype))
     if x.ndim != 1:
         raise ShapeError(
             f"poly: expected roots of one axis or a square matrix, got shape {x.shape}; write ta.reshape(x, -1)"
@@ -76,12 +126,10 @@ def poly_of(zeros_of_it: Array) -> Array:
     nothing = zeros(1, x.dtype, device=_place(x))
     for place in range(x.shape[0]):
         found = concat([found, nothing]) - x[place] * concat([nothing, found])
+    if dtypes.info(found.dtype).kind != "complex":
+        return found
     values = np.sort(to_numpy(without_derivative(x).to_device("cpu")))
-    return real(found) if np.iscomplexobj(values) and np.array_equal(values, np.sort(np.conj(values))) else found
-
-
-def _deepest(*arrays: Array) -> Device:
-    return max((x._signature.device for x in arrays), key=lambda device: device.depth)
+    return real(found) if np.array_equal(values, np.sort(np.conj(values))) else found
 
 
 def _place(x: Array) -> Device:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from typing import Any
+from warnings import warn
+
+import numpy as np
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.fills import full, zeros_like
+from tilearray.engine.context import semantics
 from tilearray.errors import GradientError, OperandError, ShapeError
-from tilearray.functions.arguments import all_arrays, as_array, check_kind, is_differentiated
+from tilearray.functions.arguments import all_arrays, as_array, as_array_beside, check_kind, is_differentiated
 from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import broadcast_to, moveaxis, reshape
 from tilearray.functions.reduce import reduce_arrays
@@ -17,7 +21,8 @@ from tilearray.functions.reduction_options import finished
 from tilearray.functions.reductions import any, max, mean, min, reduced_axes, sum
 from tilearray.functions.scans import diff
 from tilearray.geometry.shapes import normalize_axes, normalize_axis
-from tilearray.numpy_names.polynomials import fitted, poly_of, roots_there
+from tilearray.numpy_names.on_device import there
+from tilearray.numpy_names.polynomials import covariances, fitted, poly_of, roots_there
 from tilearray.numpy_names.quantiles import hundredths, median_there, quantile_by_numpy, quantile_there, runs_there
 from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of
 from tilearray.ops.arithmetic import divide, equal, multiply, subtract
@@ -243,7 +248,7 @@ def polyval(p: Any, x: Any) -> Array:
     >>> ta.polyval([3, 0, 1], 5)
     Array(76, dtype=int64, device='cpu')
     """
-    coefficients, places = all_arrays("polyval", [p, x])
+    coefficients, places = all_arrays("polyval", [as_array_beside("polyval", p, x) if isinstance(x, Array) else p, x])
     if coefficients.ndim != 1:
         raise ShapeError(
             f"polyval: expected coefficients of one axis, got shape {coefficients.shape}; write ta.reshape(p, -1)"
@@ -259,7 +264,9 @@ def polyval(p: Any, x: Any) -> Array:
 def polyfit(
     x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: Any = False
 ) -> Any:
-    """Return the coefficients of the polynomial of a degree that fits points best, on the host; highest power first.
+    """Return the coefficients of the polynomial of a degree that fits points best; highest power first.
+
+    On a GPU the call waits for the rank.
 
     Parameters
     ----------
@@ -279,6 +286,8 @@ def polyfit(
     ------
     GradientError
         If the points are differentiated and one of the options is given.
+    ShapeError
+        If there are no points, or another number of values or weights.
 
     Examples
     --------
@@ -286,11 +295,22 @@ def polyfit(
     >>> ta.round(ta.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1), 3).tolist()
     [2.0, 1.0]
     """
-    if is_differentiated(x) or is_differentiated(y):
-        if rcond is not None or full or w is not None or cov:
-            raise GradientError("polyfit: rcond, full, w and cov have no derivative; write ta.linalg.lstsq")
-        return fitted(x, y, deg)
-    return by_numpy("polyfit", (x, y), deg, rcond=rcond, full=full, w=exact("polyfit", w), cov=cov)
+    has_options = rcond is not None or full or w is not None or bool(cov)
+    if has_options and (is_differentiated(x) or is_differentiated(y)):
+        raise GradientError("polyfit: rcond, full, w and cov have no derivative; write ta.linalg.lstsq")
+    given = there("polyfit", (x, y) if w is None else (x, y, w))
+    if given is None:
+        return by_numpy("polyfit", (x, y), deg, rcond=rcond, full=full, w=exact("polyfit", w), cov=cov)
+    with semantics("numpy"):
+        places, values, *weights = given.arrays
+        fit = fitted(places, values, weights[0] if weights else None, deg, rcond)
+        found = given.finished(fit.coefficients)
+        if full:
+            residuals, values = given.finished(fit.residuals), given.finished(fit.singular_values)
+            return found, residuals, fit.rank_as_array(), values, fit.rcond
+        if fit.rank < fit.columns.shape[1]:
+            warn("polyfit: the points determine no such polynomial", np.exceptions.RankWarning, stacklevel=2)
+        return (found, given.finished(covariances(fit, cov != "unscaled"))) if cov else found
 
 
 def roots(p: Any) -> Array:
@@ -309,7 +329,9 @@ def roots(p: Any) -> Array:
 
 
 def poly(seq_of_zeros: Any) -> Array:
-    """Return the coefficients of the polynomial with given roots, on the host.
+    """Return the coefficients of the polynomial with given roots, or the characteristic one of a square matrix.
+
+    On a GPU the call waits for complex roots: coefficients are real if their conjugates are roots too.
 
     Examples
     --------
@@ -317,4 +339,8 @@ def poly(seq_of_zeros: Any) -> Array:
     >>> ta.poly([1.0, 2.0])
     Array([ 1., -3.,  2.], dtype=float32, device='cpu')
     """
-    return poly_of(seq_of_zeros) if is_differentiated(seq_of_zeros) else by_numpy("poly", (seq_of_zeros,))
+    given = there("poly", (seq_of_zeros,))
+    if given is None:
+        return by_numpy("poly", (seq_of_zeros,))
+    with semantics("numpy"):
+        return given.finished(poly_of(given.arrays[0]))

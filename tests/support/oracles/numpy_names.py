@@ -297,6 +297,48 @@ def _deletion(case: _Case) -> None:
     case.compare("delete", x, several[int(rng.integers(0, len(several)))], axis=axis)
 
 
+def _paddings(case: _Case) -> None:
+    """Modes that compute elements. Not ramps of integers: where NumPy's are 1 off depends on all lines."""
+    rng = case.rng
+    mode = str(rng.choice(["linear_ramp", "maximum", "mean", "median", "minimum", "reflect", "symmetric"]))
+    shape = _shape(rng, int(rng.integers(1, 4)))
+    is_empty = 0 in shape
+    widths = [(0, 0) if is_empty else tuple(map(int, rng.integers(0, 12, 2))) for _ in shape]
+    options: dict[str, Any] = {}
+    if mode in ("reflect", "symmetric"):
+        options["reflect_type"] = "odd"
+    elif rng.random() < 0.6:
+        name = "end_values" if mode == "linear_ramp" else "stat_length"
+        options[name] = int(rng.integers(1, 7)) if rng.random() < 0.5 else (2, 3)
+    kinds = (FLOATS,) if mode == "linear_ramp" else (("bool",), INTEGERS, FLOATS)
+    x = case.array(case.dtype(*kinds) if mode != "reflect" else case.dtype(INTEGERS, FLOATS), shape)
+    case.compare("pad", x, widths, mode, **options)
+
+
+def _fits(case: _Case) -> None:
+    """Polynomials through points, on a device that factors matrices."""
+    rng = case.rng
+    count, deg = int(rng.integers(6, 12)), int(rng.integers(0, 4))
+    dtype, other = case.dtype(("int8", "int64"), FLOATS), case.dtype(("int32",), FLOATS)
+    x = case.array(dtype, (), rng.permutation(count) - 3.0)
+    y = case.array(other, (), rng.integers(-9, 9, (count,) if rng.random() < 0.6 else (count, 2)) * 1.0)
+    options: dict[str, Any] = {"w": case.array("float32", (), rng.random(count) + 0.5)} if rng.random() < 0.4 else {}
+    kind = int(rng.integers(0, 4))
+    options |= [{}, {"full": True}, {"cov": True}, {"cov": "unscaled"}][kind]
+    case.compare("polyfit", x, y, deg, **options)
+
+
+def _zeros(case: _Case) -> None:
+    """Polynomials with given roots, of which complex ones may have their conjugates beside them."""
+    rng = case.rng
+    dtype = case.dtype(("int8", "int64"), FLOATS, *COMPLEX)
+    zeros = rng.integers(-3, 4, int(rng.integers(1, 5))) + 0j
+    if dtype.startswith("complex"):
+        zeros += 1j * rng.integers(-1, 2, zeros.shape)
+        zeros = np.append(zeros, zeros.conj()) if rng.random() < 0.5 else zeros
+    case.compare("poly", case.array(dtype, (), zeros if dtype.startswith("complex") else zeros.real))
+
+
 def _histograms(case: _Case) -> None:
     rng = case.rng
     size = int(rng.integers(1, 60))
@@ -358,6 +400,9 @@ DRAWN = {
     "places": _places,
     "insertion": _insertion,
     "deletion": _deletion,
+    "paddings": _paddings,
+    "fits": _fits,
+    "zeros": _zeros,
     "histograms": _histograms,
 }
 
