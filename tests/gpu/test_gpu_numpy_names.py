@@ -12,7 +12,6 @@ CASES = int(os.environ.get("TILEARRAY_EXAMPLES", "40"))
 
 ON_HOST = (
     "vectorize",
-    *('histogram(v, "fd")', 'histogram_bin_edges(v, "auto")'),
     *("quantile(x, 0.3, weights", "quantile(i, 0.4, 0, weights", "nanquantile(n, 0.3, weights"),
     *("percentile(x, [25, 50], 1, weights", "nanpercentile(q, [10, 90], 0, weights"),
     *("r_[u, [u[0]], u]", "x[ix_", "ix_([]"),  # lists beside arrays on a GPU

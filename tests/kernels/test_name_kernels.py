@@ -25,6 +25,7 @@ CASES = {
     "paddings": 40,
     "zeros": 30,
     "histograms": 5,
+    "rules": 12,
 }
 
 

@@ -24,7 +24,7 @@ from tilearray.engine.devices import common_device
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
 from tilearray.engine.operation import FixedOperation
-from tilearray.errors import DeviceError, OperandError, ShapeError, shown
+from tilearray.errors import OperandError, ShapeError, shown
 from tilearray.functions import binary_search
 from tilearray.functions.arguments import (
     all_arrays,
@@ -42,6 +42,7 @@ from tilearray.functions.reductions import any, max, min, sum
 from tilearray.functions.scans import diff
 from tilearray.functions.searching import searchsorted
 from tilearray.geometry.layout import Layout
+from tilearray.numpy_names.bin_rules import bins_by_rule
 from tilearray.numpy_names.counting import counted, real_weights, weighted, weights_beside
 from tilearray.numpy_names.on_device import There, there
 from tilearray.numpy_names.through_numpy import by_numpy, check_given, exact, float_of, on_host, rounded
@@ -66,7 +67,7 @@ def histogram(
     a : Array
         On a GPU the host waits for the least and the largest element if there is neither a range nor edges.
     bins : int, str or sequence of numbers
-        The number of bins, a method of `numpy.histogram_bin_edges` (on the host only), or the edges.
+        The number of bins, a rule of `numpy.histogram_bin_edges` such as "auto", or the edges.
     range : pair of numbers, optional
     density : bool, optional
         Whether the integral over all bins is 1.
@@ -98,6 +99,7 @@ def histogram(
             )
         return _in_their_dtypes(array, scale, density, found, edges, bins)
     flat = _comparable(array if array.ndim == 1 else reshape(array, -1))
+    _check_rule("histogram", bins, weights)
     edges, equal = _edges("histogram", flat, bins, range)
     places = _bins(flat, edges, equal)
     size = edges.size
@@ -110,6 +112,12 @@ def histogram(
     if density:
         found = _dense(astype(found, np.result_type(found.dtype, dtypes.float64), copy=False), [edges])
     return _in_their_dtypes(array, given, density, found, edges, bins)
+
+
+def _check_rule(function: str, bins: Any, weights: Any) -> None:
+    """Raise OperandError for a rule that chooses the number of bins, beside weights."""
+    if isinstance(bins, str) and weights is not None:
+        raise OperandError(f"{function}: expected no weights for bins={bins!r}, got some; write a number of bins")
 
 
 def _sums(place: Any, size: int, weights: Any, given: Any) -> Any:
@@ -166,10 +174,7 @@ def _comparable(x: Any) -> Any:
 def _edges(function: str, flat: Any, bins: Any, range: Any) -> tuple[Any, Equal | None]:
     """The edges of bins as an Array beside `flat`: those that are given, or NumPy's; and how to guess a bin."""
     if isinstance(bins, str):
-        raise DeviceError(
-            f"{function}: expected a number of bins, or edges, for an array on {flat.device}, got {shown(bins)}; "
-            f"write ta.histogram_bin_edges(x.to_device('cpu'), {bins!r})"
-        )
+        bins, range = _by_rule(function, flat, bins, range)
     if isinstance(bins, Array) and bins.device is flat.device:
         if bins.ndim:
             return _given_edges(function, bins), None
@@ -179,19 +184,34 @@ def _edges(function: str, flat: Any, bins: Any, range: Any) -> tuple[Any, Equal 
     if known is not None:
         edges, equal = known
         return to_device(edges, flat.device), equal
-    extremes, bins = _extremes(flat, range, function), exact(function, bins)
-    try:
-        found = np.histogram_bin_edges(extremes, bins, range)
-    except ValueError as error:
-        raise ShapeError(f"{function}: {error}") from error
-    except TypeError as error:
-        raise OperandError(f"{function}: {error}; write an int, or edges") from error
+    found = _edges_of_numpy(function, _extremes(flat, range, function), exact(function, bins), range)
     if not found.size:
         raise ShapeError(f"{function}: expected edges of bins, got none; write a number of bins, or two edges")
     equal = Equal.of(found)
     if words is not None:
         _EDGES.put(words, (asarray(found, device="cpu"), equal))
     return asarray(found, device=flat.device), equal
+
+
+def _edges_of_numpy(function: str, extremes: np.ndarray, bins: Any, range: Any) -> np.ndarray:
+    """NumPy's edges between the least and the largest element."""
+    try:
+        return np.histogram_bin_edges(extremes, bins, range)
+    except ValueError as error:
+        raise ShapeError(f"{function}: {error}") from error
+    except TypeError as error:
+        raise OperandError(f"{function}: {error}; write an int, or edges") from error
+
+
+def _by_rule(function: str, flat: Any, rule: str, range: Any) -> tuple[int, Any]:
+    """The number of bins that a rule chooses, and the range of all elements if none is given."""
+    outer = _edges_of_numpy(function, _extremes(flat, range, function), 1, range)
+
+    def counts(x: Array, bins: int) -> Array:
+        return histogram(x, bins, range)[0]
+
+    found = bins_by_rule(function, flat, rule, outer, range is not None, counts)
+    return found, outer.tolist() if range is None else range
 
 
 _EDGES: TwoGenerations[tuple[Array, Equal | None]] = TwoGenerations(32)
@@ -506,6 +526,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     array: Array = as_array("histogram_bin_edges", a)
     check_kind("histogram_bin_edges", array.dtype, REAL)
     if array.device.backend.computes_places:
+        _check_rule("histogram_bin_edges", bins, weights)
         found, _ = _edges("histogram_bin_edges", _comparable(reshape(array, -1)), bins, range)
         return _as_given(found, bins, float_of("histogram_bin_edges", [array.dtype]))
     weights = None if weights is None else exact("histogram_bin_edges", as_array("histogram_bin_edges", weights))

@@ -362,6 +362,20 @@ def _histograms(case: _Case) -> None:
     case.compare("histogramdd", x, bins=[2, 3, [10.0, 15.0, 21.0]], **options)
 
 
+def _rules(case: _Case) -> None:
+    """Histograms of which a rule chooses the number of bins."""
+    rng = case.rng
+    rule = str(rng.choice(["auto", "doane", "fd", "rice", "scott", "sqrt", "sturges"]))
+    size = int(rng.choice([1, 2, 3, 30, 200]))
+    if rng.random() < 0.1:
+        rule, size = "stone", 20
+    dtype = case.dtype(("int8", "uint8", "int64", "float16", "float32", "float64"))
+    x = case.array(dtype, (), rng.standard_normal(size) * float(rng.choice([1, 20])))
+    span = None if rng.random() < 0.6 else (-3, 5)
+    case.compare("histogram", x, rule, span)
+    case.compare("histogram_bin_edges", x, rule, span)
+
+
 def _divisors(case: _Case) -> None:
     rng = case.rng
     shape = _shape(rng, int(rng.integers(0, 3)))
@@ -404,6 +418,7 @@ DRAWN = {
     "fits": _fits,
     "zeros": _zeros,
     "histograms": _histograms,
+    "rules": _rules,
 }
 
 
