@@ -229,9 +229,9 @@ FORWARDS = frozenset({
 """Functions whose last bits differ in NumPy if an operand has negative strides: another loop computes them then."""
 SLOW = FORWARDS | {
     *("sin", "cos", "tanh", "sinc", "erf", "erfc", "erfinv", "lgamma", "gamma", "ndtr", "logaddexp", "hypot", "fma"),
-    *("logaddexp2", "remainder", "floor_divide"),
+    *("logaddexp2", "remainder", "floor_divide", "gcd", "lcm"),
 }
-"""Functions that take some nanoseconds for each float64."""
+"""Functions that take some nanoseconds for each element of 8 bytes."""
 FORWARDS_OF_COMPLEX = FORWARDS | {"multiply", "square", "abs", "angle"}
 """The same if an operand is complex."""
 
@@ -266,6 +266,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "remainder": np.remainder,
     "remainder_trunc": np.fmod,
     "fmod": np.fmod,
+    "gcd": np.gcd,
+    "lcm": np.lcm,
     "fma": exact_fma.fma,
     "pow": power,
     "pow_numpy": power_numpy,

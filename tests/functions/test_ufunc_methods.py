@@ -18,7 +18,7 @@ BINARY = {
     for name, op in PUBLIC.items()
     if op.arity == 2 and not op.exponents and isinstance(getattr(np, op.ufunc or name, None), np.ufunc)
 }
-BITS = {name for name in BINARY if name.startswith("bitwise")}
+OF_INTEGERS = {name for name in BINARY if name.startswith("bitwise")} | {"gcd", "lcm"}
 TESTS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
 CLOSED = sorted(BINARY.keys() - TESTS)
 
@@ -26,7 +26,7 @@ CLOSED = sorted(BINARY.keys() - TESTS)
 def inputs(name):
     """Arrays that every step of an op takes: of several layouts, with more and less than a power of two of elements."""
     rng = np.random.default_rng(7)
-    if name in BITS:
+    if name in OF_INTEGERS:
         whole = rng.integers(0, 4 if "shift" in name else 100, (5, 3, 4))
     elif name == "pow":
         whole = rng.integers(1, 3, (5, 3, 4)).astype(float)

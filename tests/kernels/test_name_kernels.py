@@ -82,26 +82,6 @@ def _ends_of_products() -> None:
         signals._AT_ONCE = before
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint32", "int64"])
-@pytest.mark.parametrize("function", ["gcd", "lcm"])
-def test_the_compiler_takes_divisors(function, dtype):
-    """A loop that ends when all elements of a program have their divisor; one operand may be a number."""
-    from support.kernels import kernel_for
-    from support.oracles.formats import dtype_of
-
-    from tilearray.numpy_names.numbers import _divisor
-    from tilearray_cuda.kernels.compile import compile_source
-
-    graph = _divisor(function, dtype_of(dtype)).graph
-    for shape, strides in (
-        ((5000,), [(1,), (1,), (1,)]),
-        ((5000,), [(1,), (0,), (1,)]),
-        ((300, 70), [(70, 1), (1, 0), (1, 300)]),
-        ((), [(), (), ()]),
-    ):
-        assert "rem.u" in compile_source(kernel_for(graph, shape, strides).source, 90).ptx
-
-
 def test_the_compiler_takes_places_of_repeats():
     from support.kernels import kernel_for
 

@@ -42,7 +42,6 @@ from tilearray.functions.binary_search import _dividing, _searching_in_buckets, 
 from tilearray.functions.indexing.gather import gathering
 from tilearray.functions.indexing.scatter import scattering
 from tilearray.geometry.loop import make_loop
-from tilearray.numpy_names.numbers import _divisor
 from tilearray_cuda.kernels.casts import UnsupportedCastError
 from tilearray_cuda.kernels.narrow import OF_BFLOAT16
 from tilearray_cuda.kernels.schedules import choose
@@ -182,8 +181,6 @@ def test_sources_are_complete_and_device_functions_are_used() -> None:
     kernels.append(kernel_for(_hermitian(complex64).graph, (1000,), [(1,), (1,), (0,)]))
     kernels.append(kernel_for(_hermitian_mean(complex64).graph, (1000,), [(1,)] * 3))
     kernels.append(kernel_for(_multiplied(complex64).graph, (1000,), [(1,)] * 2))
-    for function in ("gcd", "lcm"):
-        kernels.append(kernel_for(_divisor(function, dtype_of("int32")).graph, (1000,), [(1,), (1,), (1,)]))
     used: set[str] = set()
     written = [kernel.source for kernel in kernels if kernel is not None]
     written += [*rounding_sources(), *low_precision_sources(), row_source("softmax", "float32", (3000, 100), axis=0)]

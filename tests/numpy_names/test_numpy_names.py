@@ -793,7 +793,7 @@ def test_a_number_beside_integers_takes_their_dtype(name: str, dtype: str, seman
     with ta.semantics(semantics):
         found = getattr(ta, name)(ta.asarray(host), 3)
         turned = getattr(ta, name)(3, ta.asarray(host))
-        with pytest.raises(OverflowError, match=f"^{name}: no integer dtype holds -1000"):
+        with pytest.raises(OverflowError, match=f"^{name}: (-1000.*; )?no integer dtype holds"):
             getattr(ta, name)(ta.asarray(host), -(10**21))
     wanted = getattr(np, name)(host, 3)
     for each in (found, turned):

@@ -53,9 +53,9 @@ _SCANS: dict[str, Callable[..., Any]] = {"add": scans.cumulative_sum, "multiply"
 _EXTREMES = {"maximum": "maximum", "minimum": "minimum", "logical_or": "maximum", "logical_and": "minimum"}
 """The scans of one dtype: of truth values the largest is `or`."""
 
-# The operand that changes nothing; the inexact ones always start with it, as in NumPy: hypot.reduce([-3.0]) is 3.
-_INEXACT_IDENTITIES = {"hypot": 0, "logaddexp": -math.inf, "logaddexp2": -math.inf}
-_IDENTITIES = {"bitwise_and": -1, "bitwise_or": 0, "bitwise_xor": 0, "logical_xor": 0} | _INEXACT_IDENTITIES
+# The operand that changes nothing; some rows always start with it, as in NumPy: hypot.reduce([-3.0]) is 3.
+_STARTS = {"gcd": 0, "hypot": 0, "logaddexp": -math.inf, "logaddexp2": -math.inf}
+_IDENTITIES = {"bitwise_and": -1, "bitwise_or": 0, "bitwise_xor": 0, "logical_xor": 0} | _STARTS
 
 # --- reduce ----------------------------------------------------------------------------------------------------------
 
@@ -83,7 +83,7 @@ def reduce(op: Op, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool, init
             f"write {name}(ta.reshape(x, -1))"
         )
     mask = mask_of(name, x, where)
-    needed = mask is not None or not x.size or op.name in _INEXACT_IDENTITIES
+    needed = mask is not None or not x.size or op.name in _STARTS
     start = _identity(op, x) if initial is None and needed else initial
     if mask is not None and start is None:
         raise OperandError(f"{name}: expected initial= beside where=, in case no element is left; write initial=...")

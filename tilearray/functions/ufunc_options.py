@@ -181,6 +181,7 @@ def _run_where(op: Op, operands: Sequence[Any], out: Any, where: Any, casting: C
 
 ANY_ORDER = {
     *("bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or", "logical_xor", "maximum", "minimum"),
+    "gcd",
 }
 """Rows of which neither the order nor the grouping of operands matters, not even for the last bit."""
 

@@ -58,7 +58,7 @@ LATER: Final = {
         nanprod nanquantile nanstd nansum nanvar
     """,
     "numbers": """
-        bartlett blackman fabs fmax fmin gcd hamming hanning kaiser lcm modf rint
+        bartlett blackman fabs fmax fmin hamming hanning kaiser modf rint
     """,
     "numpy_objects": """
         complexfloating dtype errstate euler_gamma floating generic geterr index_exp inexact integer iterable

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,24 +12,15 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
-from tilearray.arrays.fills import full
 from tilearray.arrays.uninitialised import dtype_or_default
 from tilearray.dtypes import DTypeLike
 from tilearray.engine.context import STATE
-from tilearray.engine.execute import run_fixed
-from tilearray.engine.expression import ExpressionBuilder
-from tilearray.engine.operation import FixedOperation
-from tilearray.errors import DTypeError, OperandError, shown
-from tilearray.functions.arguments import all_arrays, as_array
+from tilearray.errors import OperandError, shown
+from tilearray.functions.arguments import as_array
 from tilearray.functions.conversion import astype
-from tilearray.functions.manipulation import broadcast_arrays, new_like
-from tilearray.functions.reduction_options import finished
-from tilearray.numpy_names.on_device import there
-from tilearray.numpy_names.through_numpy import by_numpy
 from tilearray.ops.arithmetic import abs, choose, maximum, minimum, subtract
 from tilearray.ops.number_parts import copysign, isinf, nearest, trunc
 from tilearray.ops.promotion_methods import Promotion, computed_as
-from tilearray.promotion.scalars import as_number, classify
 from tilearray.promotion.storing import Casting
 
 
@@ -138,74 +128,6 @@ def modf(x: Any, /) -> tuple[Array, Array]:
     array = _as_float("modf", x)
     whole = trunc(array)
     return copysign(choose(isinf(array), 0.0, subtract(array, whole)), array), whole
-
-
-def gcd(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
-    """Return the greatest common divisors of integers, in their common dtype; they are not negative.
-
-    A Python number takes the dtype of the array beside it.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.gcd([12, 18], 8)
-    Array([4, 2], dtype=int64, device='cpu')
-    """
-    return _dividing("gcd", (x1, x2), out)
-
-
-def lcm(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
-    """Return the least common multiples of integers, in their common dtype; they are not negative, and wrap.
-
-    A Python number takes the dtype of the array beside it.
-
-    Examples
-    --------
-    >>> import tilearray as ta
-    >>> ta.lcm([4, 6], 6)
-    Array([12,  6], dtype=int64, device='cpu')
-    """
-    return _dividing("lcm", (x1, x2), out)
-
-
-def _dividing(function: str, given: tuple[Any, Any], out: Array | None) -> Array:
-    """Divisors or multiples: by NumPy on the host, in one launch on a device. Python numbers take an array's dtype."""
-    found = there(function, given)
-    arrays = all_arrays(function, given) if found is None else found.arrays
-    loose = [classify(x) for x in given]
-    common = STATE.get().semantics.result_type(
-        [array.dtype if kind is None else kind for array, kind in zip(arrays, loose)], function
-    )
-    if dtypes.info(common).kind not in ("int", "uint"):
-        raise DTypeError(f"{function}: expected integers, got {common.name}; write x.astype('int64')")
-    first, second = (
-        full((), as_number(x, common, function), dtype=common, device=array.device)
-        if kind is not None
-        else astype(array, common, copy=False)
-        for x, array, kind in zip(given, arrays, loose)
-    )
-    if found is None:
-        return finished(function, by_numpy(function, (first, second)), out)
-    first, second = broadcast_arrays(first, second)
-    result = new_like(first, first.shape)
-    if result.size:
-        run_fixed(_divisor(function, common), [first, second], result)
-    return finished(function, result, out)
-
-
-@cache
-def _divisor(function: str, dtype: np.dtype) -> FixedOperation:
-    """Return the operation that finds divisors or multiples of integers of one dtype, by their absolute values."""
-    builder = ExpressionBuilder()
-    wide = dtypes.uint64 if dtypes.info(dtype).bits == 64 else dtypes.uint32
-    unsigned = "tl.uint64" if wide == dtypes.uint64 else "tl.uint32"
-    text = f"tl.where({{x}} < 0, -{{x}}.to(tl.int64), {{x}}.to(tl.int64)).to({unsigned})"
-    if dtypes.info(dtype).kind == "uint":
-        text = f"{{x}}.to({unsigned})"
-    sizes = [builder.call("size", (builder.array(dtype),), wide, text) for _ in range(2)]
-    name = {"gcd": "common_divisor", "lcm": "common_multiple"}[function]
-    result = builder.call("result", tuple(sizes), wide, f"{name}({{x}}, {{y}}).to(tl.{dtype.name})")
-    return FixedOperation(function, builder.build([result], [dtype]))
 
 
 # --- windows -------------------------------------------------------------------------------------------------------

@@ -103,6 +103,14 @@ fmod = Op("fmod", "Remainder of division toward zero, with the sign of x1.", 2, 
                   "float": "libdevice.fmod({x}, {y})"},
           derivative=("g", "-g * sign(x) * sign(y) * floor_divide(abs(x), abs(y))"),
           example=("ta.fmod(ta.asarray([7, -7]), 2)", "Array([ 1, -1], dtype=int64, device='cpu')"))
+gcd = Op("gcd", "Greatest common divisor, not negative; that of x and 0 is abs(x).", 2, I, DEFAULT,
+         triton={"any": "common_divisor({x}, {y})"},
+         derivative=(),
+         example=("ta.gcd(ta.asarray([12, 18]), 8)", "Array([4, 2], dtype=int64, device='cpu')"))
+lcm = Op("lcm", "Least common multiple, not negative, wrapping.", 2, I, DEFAULT,
+         triton={"any": "common_multiple({x}, {y})"},
+         derivative=(),
+         example=("ta.lcm(ta.asarray([4, 6]), 6)", "Array([12,  6], dtype=int64, device='cpu')"))
 fma = Op("fma", "x1 * x2 + x3; floats are rounded once, to float32 or wider.", 3, I | F, DEFAULT,
          triton={"any": "{x} * {y} + {z}", "float": "libdevice.fma({x}, {y}, {z})"},
          options=Directed(directed("libdevice.fma_{mode}({x}, {y}, {z})"), flush_to_zero=True),

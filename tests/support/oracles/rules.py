@@ -259,6 +259,8 @@ RULES: dict[str, Rule] = {
     "logical_not": truth(operator.not_, 1),
     "reciprocal": of_floats(np.reciprocal, lambda x: divided(1.0, x)),
     "fmod": Rule(2, REAL_NUMBER, lambda x, y, bits: x - y * truncated(x, y) if y else 0, exact.left_toward_zero),
+    "gcd": Rule(2, INT, lambda x, y, bits: math.gcd(x, y)),
+    "lcm": Rule(2, INT, lambda x, y, bits: math.lcm(x, y)),
     "fma": Rule(3, REAL_NUMBER, lambda x, y, z, bits: x * y + z, exact.fused),
     "float_power": Rule(2, ANY, result="float64", wide=np.power, steep=True),
     "sqrt": of_floats(np.sqrt, root),

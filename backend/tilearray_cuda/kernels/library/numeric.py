@@ -93,26 +93,67 @@ def power_uint(x, y):
 
 
 def common_divisor(x, y):
-    """Greatest common divisor of unsigned integers, by Euclid's algorithm; that of x and 0 is x."""
-    divisor = x + y * 0  # blocks, even where one operand is a number
-    rest = y + x * 0
-    if rest.type.is_block():
-        while tl.max((rest != 0).to(tl.int32)) > 0:
-            left = divisor % tl.where(rest == 0, 1, rest)
-            divisor = tl.where(rest == 0, divisor, rest)
-            rest = tl.where(rest == 0, 0, left)
+    """Greatest common divisor of integers, not negative; that of x and 0 is the size of x."""
+    first, second = magnitude(x + y * 0), magnitude(y + x * 0)  # blocks, even where one operand is a number
+    if x.dtype.primitive_bitwidth < 32:
+        divisor = divisor_by_floats(first, second, tl.float32)
     else:
-        while rest != 0:
-            left = divisor % rest
-            divisor = rest
-            rest = left
+        divisor = divisor_of_words(first, second)
+    return divisor.to(x.dtype)
+
+
+def divisor_of_words(x, y):
+    """Greatest common divisor of unsigned integers of 32 or 64 bits, by floats from where they hold the integers on."""
+    if largest_of(tl.maximum(x, y)) < 16777216:
+        divisor = divisor_by_floats(x, y, tl.float32)
+    elif x.dtype.primitive_bitwidth == 32:
+        divisor = divisor_by_floats(x, y, tl.float64)
+    else:
+        while largest_of(tl.where(y == 0, 0, tl.maximum(x, y))) >= 9007199254740992:
+            left = x % tl.where(y == 0, 1, y)
+            x = tl.where(y == 0, x, y)
+            y = tl.where(y == 0, 0, left)
+        divisor = tl.where(y == 0, x, divisor_by_floats(tl.where(y == 0, 0, x), y, tl.float64))
     return divisor
 
 
+def magnitude(x):
+    """The size of an integer, without a sign and of at least 32 bits."""
+    wide: tl.constexpr = 64 if x.dtype.primitive_bitwidth == 64 else 32
+    if x.dtype.is_int_signed():
+        x = tl.abs(x.to(tl.int64 if wide == 64 else tl.int32))
+    return x.to(tl.uint64 if wide == 64 else tl.uint32)
+
+
+def divisor_by_floats(x, y, dtype: tl.constexpr):
+    """Greatest common divisor of unsigned integers that a float holds, by Euclid's algorithm.
+
+    Each step takes a multiple of one integer from the other one, exactly. It computes their quotient to 20 bits and
+    rounds it to an integer: of a large quotient later steps take the rest. All elements of a program take the same
+    steps, until the last of them has its divisor.
+    """
+    first, second = x.to(dtype), y.to(dtype)
+    to_integer = tl.full((), 12582912.0 if dtype == tl.float32 else 6755399441055744.0, dtype)
+    while largest_of(second) > 0:
+        inverse = reciprocal_approx_ftz(second) if dtype == tl.float32 else libdevice.rcp64h(second)
+        quotient = libdevice.fma(first, inverse, to_integer) - to_integer
+        left = tl.abs(libdevice.fma(quotient * -1.0, second, first))
+        first = tl.where(second == 0, first, second)
+        second = tl.where(second == 0, 0.0, left)
+    return first.to(x.dtype)
+
+
+def largest_of(x):
+    """The largest element of a block; a number as it is."""
+    if x.type.is_block():
+        x = tl.max(x)
+    return x
+
+
 def common_multiple(x, y):
-    """Least common multiple of unsigned integers, wrapping; 0 if one of them is 0."""
-    divisor = common_divisor(x, y)
-    return x // tl.where(divisor == 0, 1, divisor) * y
+    """Least common multiple of integers, not negative, wrapping; 0 if one of them is 0."""
+    divisor = magnitude(common_divisor(x, y))
+    return (magnitude(x + y * 0) // tl.where(divisor == 0, 1, divisor) * magnitude(y + x * 0)).to(x.dtype)
 
 
 def shift_left(x, count, width: tl.constexpr):
