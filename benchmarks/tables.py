@@ -177,17 +177,19 @@ def _figure(result: dict[str, Any]) -> str:
     return f"{result['seconds'] * 1e3:.4f} ms"
 
 
-def markdown_of_milliseconds(found: dict[str, Any], title: str, rate: str = "", unit: str = "", digits: int = 0) -> str:
+def markdown_of_milliseconds(
+    found: dict[str, Any], title: str, rate: str = "", unit: str = "", digits: int = 0, names: Sequence[str] = NAMES
+) -> str:
     """Return the report of times, and of our rate, which results have under the name `rate`, with some digits."""
     table: list[list[str]] = []
     for row in found["rows"]:
         results = row["results"]
         spent = {name: result["seconds"] * 1e3 for name, result in results.items() if result["status"] == "ok"}
-        figures = [f"{spent[name]:.4f}" if name in spent else results.get(name, {}).get("status", "") for name in NAMES]
+        figures = [f"{spent[name]:.4f}" if name in spent else results.get(name, {}).get("status", "") for name in names]
         ours = spent.pop("tilearray", None)
         own = [f"{results['tilearray'][rate]:.{digits}f}" if ours else ""] if rate else []
         table.append([row["name"], *figures, *own, f"{min(spent.values()) / ours:.2f}" if ours and spent else ""])
-    return _report(found, title, ["milliseconds", *NAMES, *([unit] if rate else []), "of best peer"], table, NAMES)
+    return _report(found, title, ["milliseconds", *names, *([unit] if rate else []), "of best peer"], table, names)
 
 
 def markdown_of_rates(found: dict[str, Any], title: str, names: Sequence[str] = NAMES) -> str:

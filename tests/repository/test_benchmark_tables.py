@@ -13,6 +13,7 @@ from benchmarks import (
     copies,
     everyday,
     low_precision,
+    numpy_functions,
     products,
     programs,
     random,
@@ -27,7 +28,10 @@ from benchmarks import (
     transforms,
 )
 
-ALL = (copies, everyday, low_precision, products, random, reductions, scatter, selection, sorting, tiles, transforms)
+ALL = (
+    *(copies, everyday, low_precision, numpy_functions, products, random, reductions, scatter, selection, sorting),
+    *(tiles, transforms),
+)
 ENVIRONMENT = {
     "date": "2026-01-01T00:00:00+00:00", "commit": "abc", "command": ["x"],
     "device": {"name": "G", "driver": "1"}, "versions": {"python": "3"},
