@@ -19,7 +19,7 @@ from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
 from tilearray.arrays.fills import empty_like
 from tilearray.engine.caches import TwoGenerations
-from tilearray.engine.context import STATE
+from tilearray.engine.context import STATE, semantics
 from tilearray.engine.devices import common_device
 from tilearray.engine.execute import run_fixed
 from tilearray.engine.expression import ExpressionBuilder
@@ -46,7 +46,7 @@ from tilearray.numpy_names.bin_rules import bins_by_rule
 from tilearray.numpy_names.counting import counted, real_weights, weighted, weights_beside
 from tilearray.numpy_names.on_device import There, there
 from tilearray.numpy_names.through_numpy import by_numpy, check_given, exact, float_of, on_host, rounded
-from tilearray.ops.arithmetic import add, bitwise_and, choose, divide, greater, less_equal, subtract
+from tilearray.ops.arithmetic import add, bitwise_and, choose, divide, greater, less, less_equal, subtract
 from tilearray.ops.row import REAL
 from tilearray.promotion.scalars import classify
 
@@ -555,10 +555,33 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Array:
     values, edges = _comparable(array), _comparable(given)
     if edges.ndim != 1:
         raise ShapeError(f"digitize: expected edges of one axis, got shape {edges.shape}; write ta.reshape(bins, -1)")
-    falls = edges.size > 1 and single(greater(edges[0], edges[-1]), "digitize")
-    ordered = flip(edges) if falls else edges
-    if edges.size > 1 and single(any(greater(ordered[:-1], ordered[1:])), "digitize"):
+    rises, falls = _turns(edges if isinstance(bins, Array) else bins)
+    if rises and falls:
         raise ShapeError("digitize: expected bins that increase or decrease monotonically; write sorted edges")
     common = np.result_type(values.dtype, edges.dtype)
-    found = search(ordered, values, common, "left" if right else "right")
+    found = search(flip(edges) if falls else edges, values, common, "left" if right else "right")
     return subtract(edges.size, found) if falls else found
+
+
+def _turns(edges: Any) -> tuple[bool, bool]:
+    """Whether an edge is larger than the one before, and whether one is smaller. Edges on a GPU are waited for once."""
+    if not isinstance(edges, Array):
+        steps = np.asarray(edges)
+        return bool((steps[:-1] < steps[1:]).any()), bool((steps[:-1] > steps[1:]).any())
+    if edges.size < 2:
+        return False, False
+    with semantics("numpy"):
+        falls, rises = divmod(single(_turning()(edges[:-1], edges[1:]), "digitize"), 2**32)
+    return rises > 0, falls > 0
+
+
+@cache
+def _turning() -> Any:
+    """Return a fused function of neighbours: how many rise, and 2**32 for each pair that falls."""
+    from tilearray.arrays.fusion.fuse import fuse  # here: few programs need it
+
+    @fuse
+    def turning(x: Any, y: Any) -> Any:
+        return sum(add(choose(less(x, y), 1, 0), choose(greater(x, y), 2**32, 0)))
+
+    return turning
