@@ -613,6 +613,7 @@ if not TYPE_CHECKING:  # a checker knows all names, and would let each misspelle
 _HOOKS.operator = lambda library, function: _import_module(f"tilearray.gradients.{library}_operator").operator_of(
     function
 )
+_HOOKS.fuse = lambda function: _import_module("tilearray.arrays.fusion.fuse").fuse(function)
 _HOOKS.fingerprint = lambda array: _import_module("tilearray.dask.tokens").fingerprint(array)
 _HOOKS.tiles = lambda *args, **options: _import_module("tilearray.tile_space.grid").tiles(*args, **options)
 

@@ -20,6 +20,7 @@ from tilearray.functions.arguments import as_array
 from tilearray.functions.conversion import astype
 from tilearray.ops.arithmetic import abs, choose, maximum, minimum, subtract
 from tilearray.ops.number_parts import copysign, isinf, nearest, trunc
+from tilearray.ops.one_launch import OneLaunch
 from tilearray.ops.promotion_methods import Promotion, computed_as
 from tilearray.promotion.storing import Casting
 
@@ -125,9 +126,14 @@ def modf(x: Any, /) -> tuple[Array, Array]:
     >>> ta.modf([1.5, -2.25])
     (Array([ 0.5 , -0.25], dtype=float32, device='cpu'), Array([ 1., -2.], dtype=float32, device='cpu'))
     """
-    array = _as_float("modf", x)
-    whole = trunc(array)
-    return copysign(choose(isinf(array), 0.0, subtract(array, whole)), array), whole
+    return _parts(as_array("modf", x))
+
+
+@OneLaunch
+def _parts(x: Array) -> tuple[Array, Array]:
+    x = _as_float("modf", x)
+    whole = trunc(x)
+    return copysign(choose(isinf(x), 0.0, subtract(x, whole)), x), whole
 
 
 # --- windows -------------------------------------------------------------------------------------------------------

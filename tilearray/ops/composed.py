@@ -31,6 +31,7 @@ from tilearray.ops.elementary import rad2deg
 from tilearray.ops.execute import execute, stored_as
 from tilearray.ops.moves import assign, convert
 from tilearray.ops.number_parts import argument, frexp_exponent, frexp_mantissa, isnan, nearest
+from tilearray.ops.one_launch import OneLaunch
 from tilearray.ops.options import checked_flag
 
 if TYPE_CHECKING:
@@ -256,14 +257,30 @@ def round(x: Operand, /, decimals: int = 0, out: ArrayBase | None = None) -> Arr
     if dtypes.info(array.dtype).kind in ("int", "uint"):
         if places >= 0:
             return nearest(array, out=out)
-        power = _power(-places)
-        tens = multiply(nearest(divide(stored_as(convert, array, dtypes.float64), power)), power)
-        rounded = stored_as(convert, tens, array.dtype)
+        rounded = _integers_to_tens(array, _power(-places))
         return rounded if out is None else execute(assign, (rounded,), out)
     power = _power(builtins.abs(places))
+    if out is None:
+        return _to_decimals(array, power) if places > 0 else _to_tens(array, power)
     if places > 0:
         return divide(nearest(multiply(array, power)), power, out=out)
     return multiply(nearest(divide(array, power)), power, out=out)
+
+
+@OneLaunch
+def _to_decimals(x: Array, power: float) -> Array:
+    return divide(nearest(multiply(x, power)), power)
+
+
+@OneLaunch
+def _to_tens(x: Array, power: float) -> Array:
+    return multiply(nearest(divide(x, power)), power)
+
+
+@OneLaunch
+def _integers_to_tens(x: Array, power: float) -> Array:
+    tens = multiply(nearest(divide(stored_as(convert, x, dtypes.float64), power)), power)
+    return stored_as(convert, tens, x.dtype)
 
 
 def _power(places: int) -> float:
@@ -295,6 +312,11 @@ def divmod(x1: Operand, x2: Operand, /) -> tuple[Array, Array]:
     >>> ta.divmod(ta.asarray([7, -7]), 2)
     (Array([ 3, -4], dtype=int64, device='cpu'), Array([1, 1], dtype=int64, device='cpu'))
     """
+    return _divided(x1, x2)
+
+
+@OneLaunch
+def _divided(x1: Operand, x2: Operand) -> tuple[Array, Array]:
     return floor_divide(x1, x2), remainder(x1, x2)
 
 
@@ -323,4 +345,9 @@ def frexp(x: Operand, /) -> tuple[Array, Array]:
     >>> ta.frexp(ta.asarray([12.0, -0.1]))
     (Array([ 0.75, -0.8 ], dtype=float32, device='cpu'), Array([ 4, -3], dtype=int32, device='cpu'))
     """
+    return _parts(x)
+
+
+@OneLaunch
+def _parts(x: Operand) -> tuple[Array, Array]:
     return frexp_mantissa(x), frexp_exponent(x)

@@ -22,13 +22,14 @@ class Hooks:
     call : runs a row with options, given the row, the operands, the target and the options
     reduce, accumulate, outer, at, reduceat : the methods of a row, given the row and their arguments
     operator : makes an operator of another library, given its name and a fused or pointwise function
+    fuse : the public function
     fingerprint : the deterministic token of an array
     tiles : the grid of an array's tiles
     """
 
     __slots__ = (
-        *("accumulate", "as_arrays", "asarray", "at", "call", "fingerprint", "operator", "outer", "reduce", "reduceat"),
-        "tiles",
+        *("accumulate", "as_arrays", "asarray", "at", "call", "fingerprint", "fuse", "operator", "outer", "reduce"),
+        *("reduceat", "tiles"),
     )
 
     asarray: Callable[[Any], Any]
@@ -40,6 +41,7 @@ class Hooks:
     at: Callable[..., None]
     reduceat: Callable[..., Any]
     operator: Callable[[str, Any], Any]
+    fuse: Callable[[Callable[..., Any]], Callable[..., Any]]
     fingerprint: Callable[[Any], Any]
     tiles: Callable[..., Any]
 

@@ -1,0 +1,57 @@
+"""`OneLaunch`: a function that calls several rows, and is one launch on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tilearray.engine.signature import ArrayBase
+from tilearray.errors import TileArrayError
+from tilearray.ops.hooks import HOOKS
+
+_NUMBERS = frozenset((int, float, complex))
+
+
+class OneLaunch:
+    """A function of rows alone. Of arrays on a GPU it runs fused, of all other operands row by row, with the same bits.
+
+    On the host a launch costs nothing, and row by row a call with a new shape takes less time. A function that is
+    differentiated or traced sees the rows.
+
+    Parameters
+    ----------
+    function : callable
+        It takes arrays and numbers, calls rows, and returns an array or a tuple of arrays.
+    """
+
+    __slots__ = ("_function", "_fused")
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._fused: Callable[..., Any] | None = None
+
+    def __call__(self, *operands: Any) -> Any:
+        """Run the function."""
+        if _are_on_gpu(operands):
+            if self._fused is None:
+                self._fused = HOOKS.fuse(self._function)
+            try:
+                return self._fused(*operands)
+            except TileArrayError:  # the row that refuses the operands says so
+                pass
+        return self._function(*operands)
+
+
+def _are_on_gpu(operands: tuple[Any, ...]) -> bool:
+    """Return whether operands are arrays on a GPU, which no derivative or trace follows, and Python numbers."""
+    found = False
+    for x in operands:
+        kind = x.__class__
+        if kind is ArrayBase._public:
+            device = x._signature.device
+            if device.functions is not None or device.backend.on_host:
+                return False
+            found = True
+        elif kind not in _NUMBERS:
+            return False
+    return found
