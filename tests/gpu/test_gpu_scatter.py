@@ -35,6 +35,7 @@ def test_ops_in_the_order_of_indices_are_numpys(seed, elements, share, shard):
         ("check_wide_rows_at", ()),
         ("check_order", ()),
         ("check_many_at_few", ()),
+        ("check_long_runs", ()),
         ("check_known_calls", ()),
         ("check_atomic_weights", ()),
     ],

@@ -74,6 +74,9 @@ base, start, infinity, near)``
                                                    many are read at once
 ``("fold_words", node, result, position, input,    the same of all words of an input, of which so many are sorted, whose
 size, at_once)``                                   upper half is the place of the element; the lower half is `position`
+``("fold_places", node, result, position, input,   the same of all elements of an input, of which so many are sorted,
+size, ahead)``                                     equal to the place of the element; `position` is where one lies. That
+                                                   many values are read ahead of those that are taken
 =================================================  ==================================================================
 
 Gathers, searches and reports access memory at computed places, a distance reads no memory, and a guarded element none

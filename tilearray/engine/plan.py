@@ -522,7 +522,7 @@ def _recipe(
 
 
 _WRITTEN = {
-    **dict.fromkeys(("fold", "fold_words"), FoldRecipe),
+    **dict.fromkeys(("fold", "fold_words", "fold_places"), FoldRecipe),
     **dict.fromkeys(("bins", "marks"), SegmentRecipe),
     **dict.fromkeys(("digits", "histograms", "rank", "sort", "argsort"), RowsRecipe),
     **dict.fromkeys(("sizes", "distinct"), RunsRecipe),

@@ -84,7 +84,7 @@ def _read_by(node: tuple[Any, ...]) -> Sequence[int]:
         return (node[3],)
     if node[0] == "fold":
         return node[1:4]
-    if node[0] == "fold_words":
+    if node[0] in ("fold_words", "fold_places"):
         return (*node[1:4], node[5])
     if node[0] == "product":
         return cast(Sequence[int], node[1:3])
@@ -113,6 +113,7 @@ _WORDS = {
     "argsort": "order of {}",
     "fold": "{}, one after the other",
     "fold_words": "{}, one after the other",
+    "fold_places": "{}, one after the other",
 }
 _VALUES = {
     "search": 2,
@@ -123,6 +124,7 @@ _VALUES = {
     "mended_order": 2,
     "fold": 1,
     "fold_words": 1,
+    "fold_places": 1,
 }
 """The parts of these nodes that are values, where they are not the first."""
 

@@ -136,7 +136,7 @@ def name_of(schedule: Schedule) -> str:
     moved += [spec.combines] * bool(spec.combines)
     calls += ["search"] * spec.has_node("search", "bucketed", "start", "rule")
     moved = ["store"] if spec.has_node("slot") else ["count"] if spec.has_node("count") else moved
-    if spec.has_node("fold", "fold_words"):
+    if spec.has_node("fold", "fold_words", "fold_places"):
         moved = calls[:4]
     last = ("bins", "digits", "histograms", "rank", "sort", "argsort", "mended", "mended_order", "marks", "starts")
     for node in (*last, "sizes", "distinct"):

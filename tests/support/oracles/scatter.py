@@ -368,14 +368,45 @@ def check_many_at_few(device: Any) -> None:
         fold._FOLDS.clear()
 
 
-def _compare_many_at_few(device: Any) -> None:
+def check_long_runs(device: Any) -> None:
+    """The same where elements of few find long runs of places that are sorted with the values."""
+    from tilearray.functions.indexing import fold
+
+    whole, fold.WHOLE_RUNS = fold.WHOLE_RUNS, 16
+    fold._FOLDS.clear()
+    try:
+        _compare_many_at_few(device, 3, 900)
+        _compare_lengths(device)
+    finally:
+        fold.WHOLE_RUNS = whole
+        fold._FOLDS.clear()
+
+
+def _compare_lengths(device: Any) -> None:
+    """Runs of every number of blocks and of a rest, also of places that are in order."""
+    rng = np.random.default_rng(11)
+    for longest in (1, 17, 95, 96, 97, 193):  # values are read 48 ahead, 16 at the end
+        index = np.concatenate([np.full(longest, 2), np.repeat([0, 4], 40)])
+        rng.shuffle(index)
+        weights = rng.standard_normal(index.size) * 10.0 ** rng.integers(-9, 9, index.size)
+        places, given = (ta.asarray(each, device=device) for each in (index, weights))
+        assert bits(ta.to_numpy(ta.bincount(places, given, 5))) == bits(np.bincount(index, weights, 5)), longest
+        host, ours = (ta.zeros(5, dtype="float64", device=where) for where in ("cpu", device))
+        for x, at, values in ((host, np.sort(index), weights), (ours, ta.sort(places), given)):
+            ta.add.at(x[::-1], at, values)
+            ta.multiply.at(x, at, 1.0625)
+        assert bits(ta.to_numpy(ours)) == bits(ta.to_numpy(host)), longest
+
+
+def _compare_many_at_few(device: Any, most: int = 300, least: int = 4200) -> None:
     rng = np.random.default_rng(9)
     for dtype, name, places in (
         ("float32", "add", 33), ("float64", "subtract", 300), ("bfloat16", "multiply", 131), ("float16", "add", 257),
         ("complex64", "add", 32), ("complex128", "multiply", 99), ("int8", "multiply", 99), ("bool", "logical_xor", 90),
         ("float32", "negative", 260), ("float64", "divide", 64), ("float8_e4m3fn", "add", 128),
     ):  # fmt: skip
-        size = max(4200, 17 * places)
+        places = min(places, most)
+        size = max(least, 17 * places)
         index = rng.integers(-places, places, (2, size // 2))
         start, values = _plain(rng, dtype, (2 * places,)), _plain(rng, dtype, (size // 2, 2))
         number = True if dtype == "bool" else 3

@@ -1,8 +1,9 @@
 """An op applied at indices in their order: a stable sort of the indices, and a fold of the runs of equal ones.
 
 The fold walks each run of equal places with one thread, which takes time in proportion to the longest run. If there are
-many more indices than elements of a target of one axis, each of its elements finds its run by a binary search, and
-reads the values where they are. Else a thread for each index finds out whether a run begins there.
+many more indices than elements of a target of one axis, each of its elements finds its run by a binary search. Many
+elements read the values where they are; for few elements the values are put in order first, so that a run lies in one
+piece, and can be read far ahead. Else a thread for each index finds out whether a run begins there.
 """
 
 from __future__ import annotations
@@ -33,12 +34,17 @@ from tilearray.promotion.semantics import Semantics
 
 _INT64 = dtypes.int64
 LEAST_PLACES = 1 << 12
-"""The least elements that find their runs; fewer threads wait longer for values in random places than for order."""
+"""The least elements that read values where they are; fewer threads wait longer for those than for order."""
 MOST_WORDS = 1 << 32
 """From so many indices on, a position does not fit into half a word."""
 SHORT_RUNS, LONG_RUNS = 8, 16
 """The elements of a run that a thread reads at once; the larger number if runs have as many on average, and each index
 is that of one element."""
+WHOLE_RUNS = 256
+"""From so many indices for each element on, elements of a target of one axis find runs that lie in one piece."""
+AHEAD, MOST_AHEAD = 384, 48
+"""The bytes of values that are read ahead of those that are taken, and how many values at most. Of narrow values, whose
+casts are long, there are `LONG_RUNS`."""
 
 
 def fold(op: Op, x: Any, key: Any, values: Any, *, inside: bool = False, ascending: bool = False) -> None:
@@ -65,8 +71,8 @@ def fold(op: Op, x: Any, key: Any, values: Any, *, inside: bool = False, ascendi
     rules = STATE.get().semantics
     asked = (op, rules.key, view._signature, axes, place, selection.inside, ascending, given, *signatures)
     known = _FOLDS.get(asked) or _FOLDS.put(asked, _Fold(op, rules, selection, values, ascending))
-    if known.finds_runs:
-        _fold_words(op, rules, selection, values, inside)
+    if known.of_runs is not None:
+        known.of_runs(op, rules, selection, values, inside, ascending)
     else:
         known.run(view, indices, values)
 
@@ -78,8 +84,8 @@ class _Fold:
     ----------
     ascending : bool
         Whether places are in order.
-    finds_runs : bool
-        Whether elements of the target find their runs; no other part is known then.
+    of_runs : callable or None
+        The function to call if elements of the target find their runs; no other part is known then.
     places : Indices
         The indices in the loop over their common shape, for the places of elements.
     ranks : Indices or None
@@ -99,7 +105,7 @@ class _Fold:
     """
 
     __slots__ = (
-        *("along", "ascending", "bits", "common", "finds_runs", "fold", "line", "origin", "places", "ranks", "row"),
+        *("along", "ascending", "bits", "common", "fold", "line", "of_runs", "origin", "places", "ranks", "row"),
         "values",
     )
 
@@ -112,8 +118,8 @@ class _Fold:
         if isinstance(values, ArrayBase):
             indexed = tuple(range(selection.place, selection.place + len(selection.shape)))
             moved = broadcast_to(values, shape)._signature.layout.moveaxis(indexed, tuple(range(len(indexed))))
-        self.finds_runs = not ascending and layout.ndim == 1 and _finds_runs(prod(shape), layout.size)
-        if self.finds_runs:
+        self.of_runs = _of_runs(prod(shape), layout.size, ascending) if layout.ndim == 1 else None
+        if self.of_runs is not None:
             return
         rest = [axis for axis in range(layout.ndim) if axis not in axes]
         self.common = (count, *[layout.shape[axis] for axis in rest])
@@ -160,23 +166,55 @@ class _Fold:
 _FOLDS: TwoGenerations[_Fold] = TwoGenerations(512)
 
 
-def _finds_runs(count: int, size: int) -> bool:
-    """Whether elements of a target find their runs: there are enough of them, and many more indices."""
-    return size >= LEAST_PLACES and LONG_RUNS * size <= count < MOST_WORDS
+def _of_runs(count: int, size: int, ascending: bool) -> Any:
+    """How elements of a target of one axis find their runs, if there are many more indices; else None."""
+    if not ascending and size >= LEAST_PLACES and LONG_RUNS * size <= count < MOST_WORDS:
+        return _fold_words
+    return _fold_places if 0 < WHOLE_RUNS * size <= count else None
 
 
-def _fold_words(op: Op, rules: Semantics, selection: Selection, values: Any, inside: bool) -> None:
+def _fold_words(op: Op, rules: Semantics, selection: Selection, values: Any, inside: bool, ascending: bool) -> None:
     """Apply an op at the indices of a selection to a view of one axis that is much shorter."""
-    view, (index,) = selection.view, selection.indices
-    places = index if inside and index.dtype == _INT64 else placed_at(selection, (1,))
-    words = words_in_order(dense(reshape(places, -1)), max((view.size - 1).bit_length(), 1))
-    everywhere = Layout(view.shape, (0,))
-    operands = [view, words._view(everywhere), words.size]
-    if isinstance(values, ArrayBase):
-        operands.append(dense(reshape(broadcast_to(values, selection.shape), -1))._view(everywhere))
-    elif values is not None:
-        operands.append(values)
-    run_fixed(_folding_words(op, rules, view.dtype, _kind_of(values)), operands, view)
+    del ascending
+    words = words_in_order(_places(selection, inside), _bits(selection))
+    _fold_sorted(
+        _folding_words(op, rules, selection.view.dtype, _kind_of(values)), selection, words, _line(selection, values)
+    )
+
+
+def _fold_places(op: Op, rules: Semantics, selection: Selection, values: Any, inside: bool, ascending: bool) -> None:
+    """The same for a view of few elements, by sorted places and values in their order."""
+    places, values = _places(selection, inside), _line(selection, values)
+    if not ascending:
+        order = reshape(order_of_rows(reshape(places, (1, -1)), bits=_bits(selection)), -1)
+        places = _taken(places, order)
+        values = _taken(values, order) if isinstance(values, ArrayBase) else values
+    _fold_sorted(_folding_places(op, rules, selection.view.dtype, _kind_of(values)), selection, places, values)
+
+
+def _places(selection: Selection, inside: bool) -> Any:
+    """The places of a selection of one axis, dense and in one axis."""
+    (index,) = selection.indices
+    return dense(reshape(index if inside and index.dtype == _INT64 else placed_at(selection, (1,)), -1))
+
+
+def _bits(selection: Selection) -> int:
+    """How many bits the places of a selection of one axis have."""
+    return max((selection.view.size - 1).bit_length(), 1)
+
+
+def _line(selection: Selection, values: Any) -> Any:
+    """A value for each place, dense and in one axis; a number, or None."""
+    return dense(reshape(broadcast_to(values, selection.shape), -1)) if isinstance(values, ArrayBase) else values
+
+
+def _fold_sorted(operation: FixedOperation, selection: Selection, keys: Any, values: Any) -> None:
+    """Run an operation on the elements of a view of one axis, all sorted keys, how many, and all values."""
+    view, everywhere = selection.view, Layout(selection.view.shape, (0,))
+    operands = [view, keys._view(everywhere), keys.size]
+    if values is not None:
+        operands.append(values._view(everywhere) if isinstance(values, ArrayBase) else values)
+    run_fixed(operation, operands, view)
 
 
 def _kind_of(values: Any) -> Any:
@@ -199,7 +237,12 @@ def _folding(op: Op, rules: Semantics, dtype: np.dtype, value: Any, at_once: int
 
 def _folding_words(op: Op, rules: Semantics, dtype: np.dtype, value: Any) -> FixedOperation:
     """Return the operation that does the same by sorted words: the target, the words, how many, and values."""
-    return _found(op, rules, dtype, value, "words", lambda step: _graph_of_words(step, dtype, value))
+    return _found(op, rules, dtype, value, "words", lambda step: _graph_of_runs(step, dtype, value, "fold_words"))
+
+
+def _folding_places(op: Op, rules: Semantics, dtype: np.dtype, value: Any) -> FixedOperation:
+    """Return the operation that does the same by sorted places, and values in their order."""
+    return _found(op, rules, dtype, value, "places", lambda step: _graph_of_runs(step, dtype, value, "fold_places"))
 
 
 def _found(
@@ -228,11 +271,18 @@ def _graph(step: Expression, dtype: np.dtype, value: Any, at_once: int) -> Expre
     return splicer.build([splicer.node("fold", held, result, place, at_once)], [dtype], (place,))
 
 
-def _graph_of_words(step: Expression, dtype: np.dtype, value: Any) -> Expression:
-    """The same of words, whose lower half is the position of a value."""
+def _ahead(value: Any) -> int:
+    """How many values of a dtype, or numbers, are read ahead."""
+    itemsize = value.itemsize if isinstance(value, np.dtype) else 8
+    return LONG_RUNS if itemsize < 4 else min(MOST_AHEAD, AHEAD // itemsize)
+
+
+def _graph_of_runs(step: Expression, dtype: np.dtype, value: Any, kind: str) -> Expression:
+    """The same of words, whose lower half is the position of a value, or of places in whose order values lie."""
     splicer = Splicer()
     held = splicer.array("target", dtype)
-    words, size = splicer.memory("words", dtypes.uint64), splicer.number("size", _INT64)
+    by_words = kind == "fold_words"
+    keys, size = splicer.memory("keys", dtypes.uint64 if by_words else _INT64), splicer.number("size", _INT64)
     position = splicer.node("position")
     arguments = [held]
     for given in step.scalar_dtypes[1:]:
@@ -241,4 +291,5 @@ def _graph_of_words(step: Expression, dtype: np.dtype, value: Any) -> Expression
         else:
             arguments.append(splicer.number("values", given))
     result = splicer.splice(step, arguments)
-    return splicer.build([splicer.node("fold_words", held, result, position, words, size, LONG_RUNS)], [dtype])
+    at_once = LONG_RUNS if by_words else _ahead(value)
+    return splicer.build([splicer.node(kind, held, result, position, keys, size, at_once)], [dtype])

@@ -1,7 +1,8 @@
 """Fold: blocks of elements, of which those that begin a run of equal places walk it.
 
 Elements along the last axis are neighbours in a block, so rows of a target are read and written in one piece. Elements
-that begin no run do nothing, and a block without a first one ends at once.
+that begin no run do nothing, and a block without a first one ends at once. An element of few, whose run is long, is a
+block of its own: its reads are those of one thread.
 """
 
 from __future__ import annotations
@@ -36,12 +37,15 @@ class Fold(Linear):
     def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
         """Every spec."""
         found = cls(spec, Tile(1, BLOCK, BLOCK // 32))
-        _, (*_, at_once) = found.node()
+        _, (kind, *_, at_once) = found.node()
+        if kind == "fold_places":
+            return found.resized(Tile(1, 1, 1))
         return found.resized(Tile(1, 32, 1)) if at_once >= LONG else found
 
     def node(self) -> tuple[int, Any]:
         """Return the number of the node that folds, and the node."""
-        return next((number, node) for number, node in enumerate(self.spec.nodes) if node[0] in ("fold", "fold_words"))
+        kinds = ("fold", "fold_words", "fold_places")
+        return next((number, node) for number, node in enumerate(self.spec.nodes) if node[0] in kinds)
 
     def setup(self) -> list[str]:
         """Return the lines that find the index of each element along each axis."""
@@ -67,5 +71,5 @@ class Fold(Linear):
         return added(*terms) or self.zeros(branch)
 
     def guard(self, operand: Operand, branch: Branch, place: str = "") -> str:
-        """Return the mask: every access may lie beyond a run."""
-        return f", mask={branch.mask}"
+        """Return the mask: every access may lie beyond a run, unless the branch has none."""
+        return f", mask={branch.mask}" if branch.mask else ""
