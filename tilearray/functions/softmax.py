@@ -9,24 +9,30 @@ the results have the same bits. `tilearray.ops.softmax` has the formulas. Infini
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from tilearray import dtypes
 from tilearray.dtypes import finfo
 from tilearray.engine.array_type import A
+from tilearray.engine.backend import Call
+from tilearray.engine.caches import leaf_at
 from tilearray.engine.context import STATE, State
-from tilearray.engine.execute import run_fixed
+from tilearray.engine.execute import is_recorded, run
+from tilearray.engine.operation import Operation, typed_scalar
+from tilearray.engine.plan import Key
+from tilearray.engine.remembered import remember
 from tilearray.engine.signature import HostData
 from tilearray.functions.arguments import as_array, check_kind
 from tilearray.functions.conversion import astype
 from tilearray.functions.manipulation import new_like, squeeze
-from tilearray.functions.reduce import Words, again, reduce, reduce_arrays, run_arrays
+from tilearray.functions.reduce import Words, again, refuse, run_arrays
 from tilearray.functions.reductions import Axis, reduced_axes
 from tilearray.geometry.reduction import is_held
 from tilearray.geometry.shapes import reduced_shape
-from tilearray.ops.arithmetic import clamp
 from tilearray.ops.execute import fill
 from tilearray.ops.options import checked_flag
+from tilearray.ops.reduction import computed_in, reduction_of
 from tilearray.ops.row import REAL
 from tilearray.ops.summation_order import SummationOrder, accumulator, order_on
 
@@ -74,12 +80,8 @@ def logsumexp(x: A | HostData, /, axis: Axis = None, keepdims: bool = False, *, 
         whole = _in_one_launch("logsumexp", given, axes, keepdims, words, order)
         if whole is not None:
             return whole
-        largest = _finite(given, axes)
-        wide = accumulator(given.dtype, order)
-        logs = reduce_arrays("log_of_exponentials", (given, largest), axes, wide, True, order)
-        found = run_fixed(_formulas().rest_of("logsumexp", given.dtype, order), (largest, logs), None)
-    else:
-        found = fill(new_like(given, reduced_shape(given.shape, axes, True)), -math.inf, "logsumexp")
+        return _in_launches("logsumexp", given, axes, keepdims, order, words if given is x else None)
+    found = fill(new_like(given, reduced_shape(given.shape, axes, True)), -math.inf, "logsumexp")
     return found if keepdims else squeeze(found, axis=axes)
 
 
@@ -131,16 +133,13 @@ def _shares(function: str, x: Any, axis: Axis) -> Any:
     known = again(words, x)
     if known is not None:
         return known
-    x, axes = _floats(function, x, axis)
-    if not x.size:
-        return fill(new_like(x, x.shape), 0.0, function)
-    whole = _in_one_launch(function, x, axes, True, words)
+    given, axes = _floats(function, x, axis)
+    if not given.size:
+        return fill(new_like(given, given.shape), 0.0, function)
+    whole = _in_one_launch(function, given, axes, True, words)
     if whole is not None:
         return whole
-    largest = _largest(x, axes) if function == "softmax" else _finite(x, axes)
-    name = "inverse_of_exponentials" if function == "softmax" else "log_of_exponentials"
-    total = reduce_arrays(name, (x, largest), axes, accumulator(x.dtype), True)
-    return run_fixed(_formulas().rest_of(function, x.dtype), (x, largest, total), None)
+    return _in_launches(function, given, axes, True, "fixed", words if given is x else None)
 
 
 def _in_one_launch(
@@ -171,11 +170,51 @@ def _floats(function: str, x: Any, axis: Axis) -> tuple[Any, tuple[int, ...]]:
     return x if is_float else astype(x, STATE.get().semantics.true_division), axes
 
 
-def _largest(x: Any, axes: tuple[int, ...]) -> Any:
-    return reduce("max", x, axes, x.dtype, True)
+class _Calls:
+    """Runs operations that make new arrays, and notes the calls of their plans."""
+
+    def __init__(self) -> None:
+        self.noted: list[Call | None] = []
+
+    def run(self, operation: Operation, *operands: Any, numbers: Sequence[float] = ()) -> Any:
+        """Run an operation of arrays, and of numbers after them."""
+        keys: list[Key] = [x._signature for x in operands]
+        keys += [typed_scalar(computed_in(operands[0].dtype)) for _ in numbers]
+        found = run(operation, keys, (*operands, *numbers), None, refuse)
+        plan = leaf_at(STATE.get().plans, (operation, *keys))
+        self.noted.append(None if plan is None else plan.call)
+        return found
 
 
-def _finite(x: Any, axes: tuple[int, ...]) -> Any:
-    """The largest elements, as finite numbers or NaN."""
-    most = finfo(x.dtype).max
-    return clamp(_largest(x, axes), -most, most)
+def _in_launches(
+    function: str, x: Any, axes: tuple[int, ...], keepdims: bool, order: SummationOrder, words: Words | None
+) -> Any:
+    """The function as a maximum, a sum of exponentials, and the rest; their calls are remembered under the words."""
+    formulas, calls, most = _formulas(), _Calls(), float(finfo(x.dtype).max)
+    largest = calls.run(reduction_of("max", x.dtype, axes, True), x)
+    if function != "softmax":
+        largest = calls.run(formulas.finite_of(x.dtype), largest, numbers=(-most, most))
+    name = "inverse_of_exponentials" if function == "softmax" else "log_of_exponentials"
+    total = calls.run(reduction_of(name, accumulator(x.dtype, order), axes, True, order), x, largest)
+    read = (largest, total) if function == "logsumexp" else (x, largest, total)
+    found = calls.run(formulas.rest_of(function, x.dtype, order), *read)
+    result = found if keepdims else squeeze(found, axis=axes)
+    if words is not None and None not in calls.noted and not is_recorded(x._signature.device):
+        remember(words, (x,), _chained(function, calls.noted, most, None if result is found else result._signature))
+    return result
+
+
+def _chained(function: str, calls: list[Any], most: float, view: Any) -> Call:
+    """Return a function of an array that makes the calls again, and returns the result or a view of it."""
+    maximum, *finite, exponentials, rest = calls
+    reads_elements = function != "logsumexp"
+
+    def chained(stream: Any, x: Any) -> Any:
+        largest = maximum(stream, x)
+        if finite:
+            largest = finite[0](stream, largest, -most, most)
+        total = exponentials(stream, x, largest)
+        found = rest(stream, x, largest, total) if reads_elements else rest(stream, largest, total)
+        return found if view is None else found._make(found._buffer, found._offset, view)
+
+    return chained

@@ -67,6 +67,16 @@ def _whole(name: str, dtype: np.dtype, order: SummationOrder) -> Expression:
     return builder.build([builder.cast(found, wide, dtype)], [dtype])
 
 
+@functools.lru_cache(64)
+def finite_of(dtype: np.dtype) -> FixedOperation:
+    """Return the elementwise operation that puts numbers between two others, and keeps NaN."""
+    builder = ExpressionBuilder()
+    narrow = computed_in(dtype)
+    x = builder.cast(builder.array(dtype), dtype, narrow)
+    found = call_row(builder, arithmetic.clamp, x, builder.number(narrow), builder.number(narrow), dtype=narrow)
+    return FixedOperation("finite", builder.build([builder.cast(found, narrow, dtype)], [dtype]))
+
+
 @functools.lru_cache(256)
 def rest_of(name: str, dtype: np.dtype, order: SummationOrder = "fixed") -> FixedOperation:
     """Return the elementwise operation after two reductions: of `x` if it is not "logsumexp", the largest elements, and
