@@ -20,7 +20,7 @@ CALLS = {
 
 
 def _compare(device: Any, call: str, x: Any, y: Any) -> None:
-    """One launch on a device gives what the host gives; gradients have its bits as well."""
+    """One launch on a device gives what the host gives."""
     from support.trees import bits
 
     import tilearray as ta
@@ -141,6 +141,46 @@ def _derivatives(device: Any, function: str) -> None:
     gradients = [bits(ta.grad(each)(given)) for each in total for given in (x, x.to_device(device))]
     assert len(set(gradients)) == 1
     assert bits(ta.fuse(first)(x.to_device(device))) == bits(first(x))
+
+
+def _columns(device: Any, _: str) -> None:
+    """Powers of integers wrap; the first ones are 1, of NaN too."""
+    import numpy as np
+
+    rng = np.random.default_rng(6)
+    for dtype in (*FLOATS, "int64", "uint64"):
+        x = _values(dtype, 50, rng)
+        for part in (x, x[::-2], x[:1], x[:0]):
+            for call in ("ta.vander(x, 5)", "ta.vander(x, 4, True)", "ta.vander(x, 1)", "ta.vander(x, 0)"):
+                _compare(device, call, part, part)
+
+
+def _pieces(device: Any, _: str) -> None:
+    """Of conditions that hold together the last one counts; numbers are rounded to the dtype of the array."""
+    import numpy as np
+
+    import tilearray as ta
+
+    rng = np.random.default_rng(7)
+    for dtype in ("float32", "float64"):
+        for shape in ((40,), (5, 8), (0,), ()):
+            x = _values(dtype, 40, rng)[: int(np.prod(shape))].reshape(shape)
+            first, last = (ta.asarray(rng.random(shape) < 0.5, device="cpu") for _ in range(2))
+            theirs = [ta.to_numpy(each) for each in (x, first, last)]
+            for numbers in ([-1, 0.1], [2**24 + 1, 1e-300, float("nan")], [-0.0, 3, 1.0]):
+                expected = np.piecewise(theirs[0], theirs[1:], numbers)
+                for where in ("cpu", device):
+                    given = [each.to_device(where) for each in (x, first, last)]
+                    before = device.backend.launches
+                    found = ta.piecewise(given[0], given[1:], numbers)
+                    assert device.backend.launches == before + (where == device and x.size > 0)
+                    assert found.dtype == dtype
+                    assert ta.to_numpy(found).tobytes() == expected.tobytes(), (dtype, shape, numbers)
+
+
+@pytest.mark.parametrize("check", ["_columns", "_pieces"])
+def test_columns_and_pieces(process: Any, check: str) -> None:
+    process.pool.submit(_on_the_device, check, "").result()
 
 
 @pytest.mark.parametrize("function", CALLS)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
-from tilearray.arrays.fills import full
+from tilearray.arrays.fills import full, zeros_like
 from tilearray.engine.common_dtype import common_dtype_of
 from tilearray.engine.context import STATE, operand_of
 from tilearray.errors import DTypeError, OperandError, ShapeError, shown
@@ -39,6 +40,7 @@ from tilearray.ops.arithmetic import remainder
 from tilearray.ops.composed import clip
 from tilearray.ops.execute import check_target, execute, fill
 from tilearray.ops.moves import assign
+from tilearray.ops.one_launch import OneLaunch
 from tilearray.promotion.operands import RANK, SCALAR_KIND
 from tilearray.promotion.scalars import as_number, classify
 from tilearray.promotion.storing import Casting, allows_cast
@@ -194,24 +196,61 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kwar
     conditions: list[Any] = [given] if alone else list(cast("Sequence[Any]", given))
     if not conditions:
         raise ShapeError("piecewise: expected a condition at least, got none; write [x < 0], [f, g]")
-    holds = [as_array_beside("piecewise", one, values).astype(dtypes.bool_) for one in conditions]
+    holds = [astype(as_array_beside("piecewise", one, values), dtypes.bool_, copy=False) for one in conditions]
     funclist = listed("piecewise", funclist)
-    if len(funclist) == len(holds) + 1:
-        rest = ~holds[0]
-        for one in holds[1:]:
-            rest = rest & ~one
-        holds.append(rest)
-    if len(funclist) != len(holds):
+    if len(funclist) - len(holds) not in (0, 1):
         raise ShapeError(
             f"piecewise: expected {len(holds)} functions or {len(holds) + 1}, got {len(funclist)}; "
             f"write one for each condition"
         )
+    if _are_of_floats(values, holds, funclist):
+        return _numbers_where(len(holds))(values, *holds, *funclist)
+    if len(funclist) > len(holds):
+        holds.append(_none_of(holds))
     beside = deepest([values, *[each for each in funclist if isinstance(each, Array)]])
     found = fill(new_like(beside, values.shape, values.dtype), 0, "piecewise")
     for condition, function in zip(holds, funclist):
         places = broadcast_to(condition, values.shape)
         found[places] = function(values[places], *args, **kwargs) if callable(function) else function
     return found
+
+
+def _none_of(conditions: Sequence[Any]) -> Any:
+    """Where no condition holds."""
+    found = ~conditions[0]
+    for one in conditions[1:]:
+        found = found & ~one
+    return found
+
+
+def _are_of_floats(values: Array, holds: Sequence[Array], numbers: Sequence[Any]) -> bool:
+    """Return whether all functions are numbers that dense floats hold, and each element has a condition of its own."""
+    layout = values._signature.layout
+    return (
+        layout.contiguous
+        and values.dtype in (dtypes.float32, dtypes.float64)
+        and all(one._signature.layout == layout for one in holds)
+        and _NUMBERS.issuperset(map(type, numbers))
+    )
+
+
+_NUMBERS = frozenset((int, float))
+
+
+@cache
+def _numbers_where(count: int) -> OneLaunch:
+    """Return the function of an array, so many conditions, and a number for each or one more."""
+
+    def numbers_where(values: Array, *given: Any) -> Array:
+        holds, numbers = [*given[:count]], given[count:]
+        if len(numbers) > count:
+            holds.append(_none_of(holds))
+        found = zeros_like(values)
+        for condition, number in zip(holds, numbers, strict=True):
+            found = choose_elements(condition, number, found)
+        return found
+
+    return OneLaunch(numbers_where)
 
 
 # --- changing ------------------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ from tilearray.functions.indexing.take import take, take_along_axis
 from tilearray.functions.joining import concat
 from tilearray.functions.manipulation import moveaxis, new_like, reshape, unstack
 from tilearray.functions.reduction_options import typed
+from tilearray.functions.scans import diff
 from tilearray.functions.searching import argsort, sort
 from tilearray.functions.sets import isin
 from tilearray.geometry.shapes import normalize_axis
@@ -227,12 +228,12 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     """
     x = as_array("ediff1d", ary)
     check_kind("ediff1d", x.dtype, NUMERIC)
-    flat, ends = reshape(x, -1), [each for each in (to_begin, to_end) if is_differentiated(each)]
+    flat, ends = x if x.ndim == 1 else reshape(x, -1), [each for each in (to_begin, to_end) if is_differentiated(each)]
     first, last = _end(flat, to_begin, "to_begin"), _end(flat, to_end, "to_end")
     if not by_expressions(x, *ends):
         return by_numpy("ediff1d", (flat,), exact("ediff1d", last), exact("ediff1d", first))
-    parts = [first, subtract(flat[1:], flat[:-1]), last]
-    return concat([part for part in parts if part is not None])
+    parts = [part for part in (first, diff(flat), last) if part is not None]
+    return parts[0] if len(parts) == 1 else concat(parts)
 
 
 def _end(x: Array, given: Any, name: str) -> Array | None:

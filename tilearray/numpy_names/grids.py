@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, cast
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
-from tilearray.arrays.fills import arange, full, linspace, ones, zeros
+from tilearray.arrays.fills import arange, full, linspace, ones, ones_like, zeros
 from tilearray.arrays.triangular import tril
 from tilearray.arrays.uninitialised import dtype_or_default
 from tilearray.dtypes import DTypeLike
@@ -20,6 +21,7 @@ from tilearray.functions.searching import nonzero
 from tilearray.geometry.shapes import MOST_AXES, as_int, as_shape, check_extent
 from tilearray.ops.execute import fill
 from tilearray.ops.numbers import class_of
+from tilearray.ops.one_launch import OneLaunch
 from tilearray.promotion.scalars import classify
 
 
@@ -352,9 +354,29 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:  # 
         raise ShapeError(f"vander: expected N >= 0, got {count}; write N=None for as many columns as elements")
     if dtypes.info(values.dtype).kind in ("bool", "int", "uint") and values.dtype != dtypes.uint64:
         values = values.astype(dtypes.int64, copy=False)
-    columns = [values**0]
     check_extent((values.size, count), values.dtype.itemsize, "vander")
+    if not count:
+        return zeros((values.size, 0), values.dtype, device=values.device)
+    if count > _MOST_COLUMNS:
+        return _powers(values, count, bool(increasing))
+    return _in_one_launch(count, bool(increasing))(values)
+
+
+_MOST_COLUMNS = 16
+"""The most columns that one launch writes."""
+
+
+@cache
+def _in_one_launch(count: int, increasing: bool) -> OneLaunch:
+    def powers(x: Array) -> Array:
+        return _powers(x, count, increasing)
+
+    return OneLaunch(powers)
+
+
+def _powers(x: Array, count: int, increasing: bool) -> Array:
+    """The first powers of an array as columns, each a product with the one before."""
+    columns = [ones_like(x)]
     for _ in range(count - 1):
-        columns.append(columns[-1] * values)
-    columns = columns[:count] if increasing else columns[:count][::-1]
-    return stack(columns, 1) if columns else zeros((values.size, 0), values.dtype, device=values.device)
+        columns.append(columns[-1] * x)
+    return stack(columns if increasing else columns[::-1], 1)

@@ -22,7 +22,10 @@ from tilearray.ops.arithmetic import abs, choose, maximum, minimum, subtract
 from tilearray.ops.number_parts import copysign, isinf, nearest, trunc
 from tilearray.ops.one_launch import OneLaunch
 from tilearray.ops.promotion_methods import Promotion, computed_as
+from tilearray.ops.variants import variant
 from tilearray.promotion.storing import Casting
+
+_LARGER, _SMALLER = [variant(row, propagate_nan=False) for row in (maximum, minimum)]
 
 
 def _as_float(function: str, x: Any, dtype: DTypeLike | None = None) -> Array:
@@ -33,6 +36,11 @@ def _as_float(function: str, x: Any, dtype: DTypeLike | None = None) -> Array:
     return astype(
         array, computed_as(Promotion.INT_TO_FLOAT, STATE.get().semantics, array.dtype) if dtype is None else dtype
     )
+
+
+def _are_usual(where: Any, dtype: DTypeLike | None, casting: Any) -> bool:
+    """Return whether a call has no options: then the plan of the operation is looked up at once."""
+    return where is True and dtype is None and casting == "same_kind"
 
 
 def fabs(
@@ -52,7 +60,10 @@ def fabs(
     >>> ta.fabs([-1, 2])
     Array([1., 2.], dtype=float32, device='cpu')
     """
-    return abs(_as_float("fabs", x, dtype), out, where=where, dtype=dtype, casting=casting)
+    floats = _as_float("fabs", x, dtype)
+    if _are_usual(where, dtype, casting):
+        return abs(floats, out=out)
+    return abs(floats, out, where=where, dtype=dtype, casting=casting)
 
 
 def rint(
@@ -72,7 +83,10 @@ def rint(
     >>> ta.rint([0.5, 1.5, 2])
     Array([0., 2., 2.], dtype=float32, device='cpu')
     """
-    return nearest(_as_float("rint", x, dtype), out, where=where, dtype=dtype, casting=casting)
+    floats = _as_float("rint", x, dtype)
+    if _are_usual(where, dtype, casting):
+        return nearest(floats, out=out)
+    return nearest(floats, out, where=where, dtype=dtype, casting=casting)
 
 
 def fmax(
@@ -93,6 +107,8 @@ def fmax(
     >>> ta.fmax([1.0, ta.nan], 0.5)
     Array([1. , 0.5], dtype=float32, device='cpu')
     """
+    if _are_usual(where, dtype, casting):
+        return _LARGER(x1, x2, out=out)
     return maximum(x1, x2, out, where=where, dtype=dtype, casting=casting, propagate_nan=False)
 
 
@@ -114,6 +130,8 @@ def fmin(
     >>> ta.fmin([1.0, ta.nan], 0.5)
     Array([0.5, 0.5], dtype=float32, device='cpu')
     """
+    if _are_usual(where, dtype, casting):
+        return _SMALLER(x1, x2, out=out)
     return minimum(x1, x2, out, where=where, dtype=dtype, casting=casting, propagate_nan=False)
 
 

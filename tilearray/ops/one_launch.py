@@ -1,4 +1,4 @@
-"""`OneLaunch`: a function that calls several rows, and is one launch on a GPU."""
+"""`OneLaunch`: a function of several operations that is one launch on a GPU."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _NUMBERS = frozenset((int, float, complex))
 
 
 class OneLaunch:
-    """A function of rows alone. Of arrays on a GPU it runs fused, of all other operands row by row, with the same bits.
+    """A function that runs fused on arrays on a GPU, and as it is on all other operands, with the same bits.
 
-    On the host a launch costs nothing, and row by row a call with a new shape takes less time. A function that is
-    differentiated or traced sees the rows.
+    On the host a launch costs nothing, and a call with a new shape takes less time as it is. What differentiates or
+    traces the function sees its operations.
 
     Parameters
     ----------
     function : callable
-        It takes arrays and numbers, calls rows, and returns an array or a tuple of arrays.
+        It takes arrays and numbers, and returns an array or a tuple of arrays. It calls what fuses in one launch.
     """
 
     __slots__ = ("_function", "_fused")
@@ -37,7 +37,7 @@ class OneLaunch:
                 self._fused = HOOKS.fuse(self._function)
             try:
                 return self._fused(*operands)
-            except TileArrayError:  # the row that refuses the operands says so
+            except TileArrayError:  # the operation that refuses the operands says so
                 pass
         return self._function(*operands)
 
