@@ -18,6 +18,7 @@ from support.oracles.sorting import (
     check_sets,
     check_sorts,
     check_tops,
+    check_tops_of_rows,
     check_wide,
     drawn,
     order,
@@ -113,6 +114,11 @@ def test_medians_of_complex_numbers_are_numpys():
 @pytest.mark.parametrize(("seed", "elements", "share"), [(31, 60, 4), (32, 9000, 8), (33, 300_000, 20)])
 def test_first_elements_are_numpys(seed, elements, share):
     check_tops("cuda:0", seed, CASES // share, elements)
+
+
+@pytest.mark.parametrize(("seed", "elements", "share"), [(41, 300, 1), (42, 50_000, 4)])
+def test_first_elements_of_rows_are_numpys(seed, elements, share):
+    check_tops_of_rows("cuda:0", seed, CASES // share, elements)
 
 
 @pytest.mark.parametrize("k", [1, 100, 100_000, 2**22])

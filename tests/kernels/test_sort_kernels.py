@@ -40,6 +40,7 @@ pytestmark = [needs_triton, pytest.mark.slow]
         ("check_names", (7, 4, 40)),
         ("check_complex_medians", ()),
         ("check_tops_are_not_waited_for", ()),
+        ("check_tops_of_rows", (11, 25, 300)),
         ("check_tops", (8, 15, 60)),
         ("check_tops", (9, 4, 9000)),
         ("check_tops", (10, 3, 80_000)),

@@ -1,8 +1,11 @@
 """The largest or smallest elements along an axis: `top_k`, on every device.
 
-The result is the beginning of a stable sort. A device that sorts by expressions need not sort a long row of all
-elements: it counts the digits of keys, from the highest, and keeps elements whose highest digits may belong to the
-result, until they are few. Only these are sorted.
+The result is the beginning of a stable sort. A device that sorts by expressions need not sort all elements:
+
+- Of one long row it counts the digits of keys, from the highest, and keeps elements whose highest digits may belong to
+  the result, until they are few. Only these are sorted.
+- Of several rows it finds the largest element of each group of neighbours, and sorts the elements of the k groups that
+  come first. An element of a group behind them is none of the first k, since each of these groups has one before it.
 """
 
 from __future__ import annotations
@@ -24,10 +27,20 @@ from tilearray.functions.indexing.masks import places_of
 from tilearray.functions.indexing.take import along_axis
 from tilearray.functions.indexing.views import get
 from tilearray.functions.joining import concat
-from tilearray.functions.manipulation import dense, new_like, reshape
+from tilearray.functions.manipulation import dense, expand_dims, new_like, reshape
+from tilearray.functions.reduce import reduce
 from tilearray.functions.reductions import sum
 from tilearray.geometry.shapes import as_int, normalize_axis
 from tilearray.geometry.sorting import DIGIT, DIGITS, blocks_of
+from tilearray.ops.arithmetic import (
+    add,
+    bitwise_and,
+    bitwise_left_shift,
+    bitwise_right_shift,
+    choose,
+    less,
+    minimum,
+)
 from tilearray.ops.options import checked_flag
 from tilearray.ops.row import REAL
 
@@ -35,6 +48,8 @@ FEW = 1 << 16
 """The number of elements that are sorted without a further count."""
 SHARE = 8
 """The number, for each element that is wanted."""
+MANY = 1 << 18
+"""The least elements of rows that are taken in groups. Fewer are sorted sooner than ten launches follow each other."""
 
 
 class TopK(NamedTuple, Generic[A]):
@@ -118,12 +133,49 @@ def _places(x: Any, k: int, axis: int, largest: bool) -> Any:
     if x.size == x.shape[axis] > most_sorted(k):
         places = _selected(dense(reshape(x, (1, x.size))), k, largest)
         return reshape(places, (*x.shape[:axis], k, *x.shape[axis + 1 :]))
+    if x.size >= MANY and axis == x.ndim - 1 and x.device.functions is None and _is_grouped(x.shape[axis], k):
+        return _of_groups(x, k, largest)
     return get(order_along(x, axis, largest), first)
 
 
 def most_sorted(k: int) -> int:
     """Return the most elements that are sorted to find the first k."""
     return max(FEW, SHARE * k)
+
+
+# --- several rows -----------------------------------------------------------------------------------------------------
+
+
+def _shift_of(extent: int, k: int) -> int:
+    """Return the binary logarithm of the size of groups: there are about as many as elements in the first k of them."""
+    return (extent // k).bit_length() // 2
+
+
+def _is_grouped(extent: int, k: int) -> bool:
+    """Return whether groups leave a quarter of a row to sort, or less."""
+    shift = _shift_of(extent, k)
+    return shift > 0 and (extent >> shift) + (k << shift) <= extent // 4
+
+
+def _of_groups(x: Any, k: int, largest: bool) -> Any:
+    """The indices of the first k elements of each row, by the first k groups of neighbours."""
+    from tilearray.functions.ordering import order_along, sorted_rows
+
+    *rows, extent = x.shape
+    shift, last = _shift_of(extent, k), len(rows)
+    groups, front = extent >> shift, (*[slice(None)] * last,)
+    in_groups = reshape(get(x, (*front, slice(groups << shift))), (*rows, groups, 1 << shift))
+    lowest = "nanmin" if dtypes.info(x.dtype).kind == "float" else "min"  # NaN is larger than all numbers
+    extremes = reduce("max" if largest else lowest, in_groups, (last + 1,), x.dtype, False)
+    chosen = sorted_rows(dense(get(order_along(extremes, last, largest), (*front, slice(k)))))
+    found = along_axis(in_groups, expand_dims(chosen, axis=-1), last, inside=True)
+    found = reshape(found, (*rows, k << shift))
+    if groups << shift < extent:
+        found = concat([found, get(x, (*front, slice(groups << shift, None)))], axis=last)
+    order = get(order_along(found, last, largest), (*front, slice(k)))
+    group = along_axis(chosen, minimum(bitwise_right_shift(order, shift), k - 1), last, inside=True)
+    place = add(bitwise_left_shift(group, shift), bitwise_and(order, (1 << shift) - 1))
+    return choose(less(order, k << shift), place, add(order, (groups - k) << shift))
 
 
 # --- one long row -----------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from support.oracles.formats import dtype_of
 from support.oracles.indexing import bits
 from tilearray.engine.caches import PLANS
 from tilearray.functions import distinct, ordering, sort_keys
+from tilearray.functions import largest as tops
 from tilearray.geometry import sorting as geometry
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
@@ -128,6 +129,25 @@ def check_tops(device: Any, seed: int, cases: int, elements: int) -> None:
         assert (found.indices.dtype, str(found.indices.device)) == (ta.int64, str(device)), told
         np.testing.assert_array_equal(ta.to_numpy(found.indices), want, told)
         assert bits(ta.to_numpy(found.values)) == bits(np.take_along_axis(host, want, axis)), told
+
+
+def check_tops_of_rows(device: Any, seed: int, cases: int, elements: int) -> None:
+    """The first elements of several rows, by groups of neighbours, of which many have equal elements or NaN alone."""
+    rng = np.random.default_rng(seed)
+    for number in range(cases):
+        dtype, extent = str(rng.choice(REAL)), int(rng.integers(elements // 2, elements))
+        rows = tuple(int(size) for size in rng.integers(1, 4, int(rng.integers(1, 3))))
+        host = drawn(rng, dtype, (2, *rows, extent))
+        if dtype not in INTEGERS and dtype != "bool" and rng.random() < 0.3:
+            host[rng.random(host.shape) < 0.98] = np.nan
+        largest, k = bool(rng.random() < 0.5), int(rng.integers(1, 2 + extent // 64))
+        want = order(host, -1, largest)[..., :k]
+        with mock.patch.object(tops, "MANY", 0), mock.patch.object(tops, "_of_groups", wraps=tops._of_groups) as groups:
+            found = ta.top_k(view_of(rng, host, device), k, largest=largest)
+        told = f"#{number} {dtype} {host.shape} {k}, largest {largest}"
+        assert groups.call_count == 1, told
+        np.testing.assert_array_equal(ta.to_numpy(found.indices), want, told)
+        assert bits(ta.to_numpy(found.values)) == bits(np.take_along_axis(host, want, -1)), told
 
 
 def check_tops_are_not_waited_for(device: Any) -> None:
