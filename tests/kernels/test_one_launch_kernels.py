@@ -110,6 +110,7 @@ def _refusals(device: Any, function: str) -> None:
             lambda x: ta.divmod(x["bool"], x["bool"]),
             lambda x: ta.divmod(x["int8"], x["int8"][:2]),
             lambda x: ta.divmod(x["int8"], "a"),
+            lambda x: [ta.divmod(x["uint64"][:0], number) for number in (3, -1)],
             lambda x: ta.divmod(x["int8"], ta.zeros(3, device="cpu" if x["int8"].device.type == "cuda" else device)),
         ],
     }

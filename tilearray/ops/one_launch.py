@@ -43,13 +43,17 @@ class OneLaunch:
 
 
 def _are_on_gpu(operands: tuple[Any, ...]) -> bool:
-    """Return whether operands are arrays on a GPU, which no derivative or trace follows, and Python numbers."""
+    """Return whether operands are arrays on a GPU, which no derivative or trace follows, and Python numbers.
+
+    A fused function of no elements does not look at numbers, so it would take what the operations refuse.
+    """
     found = False
     for x in operands:
         kind = x.__class__
         if kind is ArrayBase._public:
-            device = x._signature.device
-            if device.functions is not None or device.backend.on_host:
+            signature = x._signature
+            device = signature.device
+            if device.functions is not None or device.backend.on_host or not signature.nbytes:
                 return False
             found = True
         elif kind not in _NUMBERS:
