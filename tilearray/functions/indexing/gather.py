@@ -46,6 +46,8 @@ _mode = "raise"
 _BOOL, INT32, INT64, _UINT64 = (np.dtype(name) for name in ("bool", "int32", "int64", "uint64"))
 LAST = 2**63 - 1
 """The index that replaces an index beyond int64: it is beyond every axis as well."""
+WORD = 8
+"""The bytes of words as which rows of smaller elements are gathered."""
 
 
 def set_index_check(mode: Literal["raise", "deferred", "clip"], /) -> None:
@@ -425,10 +427,16 @@ def remember_gather(words: Words, x: ArrayBase, index: ArrayBase, key: Any) -> N
 class _Gather:
     """All parts of a gather that follow from the signatures of the view and the indices.
 
+    Rows of small elements are gathered as rows of words, if they lie in whole words: a program reads no more elements
+    than a row has, and starts take as long as 2 KiB. On an H200, of 25 million elements, rows of 64 bfloat16 are
+    gathered in 26 us so, and in 47 one by one; of 768 uint8 in 11 and 35.
+
     Attributes
     ----------
-    out, source : Signature
-        The result, and the memory of the view with the strides of the loop.
+    out : Signature
+        The result.
+    made, source : Signature
+        The memory of the result as it is written, and that of the view with the strides of the loop.
     indices : Indices
         The indices in the loop; alone if nothing is read, as a wrong index is still an error.
     reads : bool
@@ -437,19 +445,38 @@ class _Gather:
         For each mode the epoch of the plans, and the launch that makes the result, or None if there is none.
     """
 
-    __slots__ = ("indices", "launches", "out", "reads", "source")
+    __slots__ = ("indices", "launches", "made", "out", "reads", "source")
 
     def __init__(self, selection: Selection) -> None:
         view, shape = selection.view, selection.result_shape
-        self.out = signature_of(Layout.of(shape), view.dtype, view.device)
+        self.out = self.made = signature_of(Layout.of(shape), view.dtype, view.device)
         self.source = walked(view._signature, shape, selection.over_rest(view.strides))
         self.reads = 0 not in shape or 0 in selection.shape
         self.launches: dict[str, tuple[int, Call | None]] = {}
-        layouts = [index._signature.layout for index in selection.indices]
-        if self.reads:
-            self.indices = Indices(selection, shape, [selection.over_indices(layout) for layout in layouts])
-        else:
+        if not self.reads:
             self.indices = alone(selection)
+            return
+        steps, words = None, _elements_of_words(selection)
+        if words > 1:
+            steps = (*[stride // words for stride in view.strides[:-1]], 1)
+            shape = (*shape[:-1], shape[-1] // words)
+            self.made = signature_of(Layout.of(shape), _UINT64, view.device)
+            self.source = signature_of(Layout(shape, selection.over_rest(steps)), _UINT64, view.device, True)
+        layouts = [index._signature.layout for index in selection.indices]
+        self.indices = Indices(selection, shape, [selection.over_indices(layout) for layout in layouts], steps)
+
+
+def _elements_of_words(selection: Selection) -> int:
+    """Return how many elements a word has, if all rows of the selection are whole words, else 1."""
+    signature = selection.view._signature
+    shape, strides = signature.layout.shape, signature.layout.strides
+    words = WORD // signature.itemsize
+    is_last = selection.__class__ is Selection and selection.place < len(shape) - len(selection.axes)
+    stays = is_last and len(shape) - 1 not in selection.axes  # the last axis is that of the result
+    if words <= 1 or not (stays and signature.aligned and strides[-1] == 1):
+        return 1
+    steps = [stride for size, stride in zip(shape[:-1], strides) if size > 1]
+    return 1 if any(extent % words for extent in (shape[-1], *steps)) else words
 
 
 _GATHERS: TwoGenerations[_Gather] = TwoGenerations(2048)
@@ -462,18 +489,19 @@ def _gathered(known: _Gather, view: A, indices: tuple[Any, ...]) -> A:
     epoch, launch = known.launches.get(mode, (-1, None))
     if launch is not None and epoch == PLANS.epoch and state.recording is None:
         return _launched(launch, parts, view, indices, mode, stream)
-    out = empty_array(view.__class__, known.out, stream)
+    out = empty_array(view.__class__, known.made, stream)
     if not known.reads:
         distances(parts, indices, mode, stream)
         return out
-    epoch, dtype = PLANS.epoch, view._signature.dtype
+    epoch, dtype = PLANS.epoch, known.made.dtype
     operands: list[Any] = [view._make(view._buffer, view._offset, known.source)]
     parts.run(gathering, (dtype,), operands, indices, out, mode, stream)
+    found = out if known.made is known.out else out._make(out._buffer, out._offset, known.out)
     if mode not in known.launches or known.launches[mode][0] != epoch:
         given = [place for place, operand in enumerate(operands) if isinstance(operand, ArrayBase)]
         operation = gathering(dtype, parts.dtypes, mode != "clip")
-        known.launches[mode] = epoch, launch_making(operation, operands, out, out, given)
-    return out
+        known.launches[mode] = epoch, launch_making(operation, operands, found, out, given)
+    return found
 
 
 def _launched(launch: Call, parts: Indices, view: ArrayBase, indices: Sequence[Any], mode: str, stream: Any) -> Any:
