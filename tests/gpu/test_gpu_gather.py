@@ -14,6 +14,7 @@ from support.oracles.indexing import (
     check_property,
     check_puts,
     check_repeated_and_overlapping,
+    check_rows_of_words,
     check_wide_rows,
 )
 
@@ -35,6 +36,7 @@ def test_overlap():
 
 def test_wide_rows():
     check_wide_rows("cuda:0")
+    check_rows_of_words("cuda:0")
 
 
 def test_puts():

@@ -110,9 +110,10 @@ def _overlap() -> None:
 
 def _wide() -> None:
     from support.interpreter.emulated_gpu import emulated_device
-    from support.oracles.indexing import check_wide_rows
+    from support.oracles.indexing import check_rows_of_words, check_wide_rows
 
     check_wide_rows(emulated_device())
+    check_rows_of_words(emulated_device())
 
 
 def _values() -> None:

@@ -51,13 +51,16 @@ SHARED_LANES = 16
 """The most lanes across the fastest axis, if several programs share a column and hold their segments."""
 COLUMN_LANES = {1: 8, 2: 8, 4: 16, 8: 16, 16: 16}
 """The most lanes across the fastest axis."""
-ROW_PROGRAMS = {1: 4096, 2: 8192, 4: 2112, 8: 2112, 16: 2112}
-"""The number of results times segments from which reductions along the fastest axis are not cut further."""
+ROW_PROGRAMS = {1: 4096, 2: 4096, 4: 2112, 8: 2112, 16: 2112}
+ORDERED_PROGRAMS = ROW_PROGRAMS | {2: 8192}
+"""The number of results times segments from which reductions along the fastest axis are not cut further; those of which
+the positions count. On an H200 4096 rows of 32768 bfloat16 are summed in 63 us so, and in 68 us in twice as many
+segments; their largest elements are found in 148 and 121 us."""
 COLUMN_PROGRAMS = {1: 1056, 2: 2048, 4: 2048, 8: 2048, 16: 2048}
 COLUMN_WIDTH = 128
 """The same across it, for each COLUMN_WIDTH results."""
-LEAST_CHUNKS = 8
-"""The least chunks of a segment."""
+LEAST_CHUNKS, LEAST_ORDERED = 8, 16
+"""The least chunks of a segment; the same if positions count."""
 HELD_CHUNKS = 8
 """The chunks of a row that is held as a whole."""
 MOST_HELD_CHUNKS = 32
@@ -231,8 +234,9 @@ def make_reduction(
         if is_shared:
             wanted = max(min(wanted, MOST_SHARED), min(-(-last_reduced[-1] // SHARED_COLUMN), MOST_SHARED))
     else:
-        wanted = -(-ROW_PROGRAMS[itemsize] // (results * last_kept[-1]))
-    segments = _segments(slow_reduced, last_reduced[-1], lanes, 1 if whole or is_held else wanted)
+        wanted = -(-(ORDERED_PROGRAMS if ordered else ROW_PROGRAMS)[itemsize] // (results * last_kept[-1]))
+    least = LEAST_ORDERED if ordered and not is_columns else LEAST_CHUNKS
+    segments = _segments(slow_reduced, last_reduced[-1], lanes, 1 if whole or is_held else wanted, least)
     bits = index_bits_of(extents, strides)
     return ReductionLoop(extents, tuple(strides), tuple(shifts), case, bits, len(slow_kept), lanes, segments)
 
@@ -431,15 +435,18 @@ def merged(axes: list[Ints]) -> list[Ints]:
     return found
 
 
-def _segments(slow: list[Ints], extent: int, lanes: int, wanted: int) -> Segments:
-    """Cut a reduction into about as many segments as wanted, first along the first of its slower axes."""
+def _segments(slow: list[Ints], extent: int, lanes: int, wanted: int, least: int) -> Segments:
+    """Cut a reduction into about as many segments as wanted, first along the first of its slower axes.
+
+    A segment has `least` chunks, unless all are fewer.
+    """
     first, others = (slow[0][-1], prod([axis[-1] for axis in slow[1:]])) if slow else (1, 1)
     chunks = -(-extent // lanes)
-    wanted = min(wanted, first * others * chunks // LEAST_CHUNKS)
+    wanted = min(wanted, first * others * chunks // least)
     if wanted <= 1:
         return Segments(1, 1, first, chunks)
     indices = -(-first // min(first, wanted))
     outer = -(-first // indices)
-    runs = max(1, min(-(-wanted // outer), chunks * indices * others // LEAST_CHUNKS, chunks))
+    runs = max(1, min(-(-wanted // outer), chunks * indices * others // least, chunks))
     each = -(-chunks // runs)
     return Segments(outer, -(-chunks // each), indices, each)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ import tilearray as ta
 from support.drawing import Draw
 from support.drawn_keys import as_ours, index_arrays, keys
 from support.oracles.formats import dtype_of
+from tilearray.engine.caches import TwoGenerations
+from tilearray.functions.indexing import gather
 
 DTYPES = ["int16", "float32", "bool", "complex128", "complex64", "bfloat16", "float8_e4m3fn", "int64", "float64"]
 SHAPES = [(5,), (3, 4), (4, 1, 3), (2, 3, 5), (0, 3), (300,), (40, 70), (2, 3, 2, 3)]
@@ -249,6 +252,35 @@ def check_wide_rows(device: Any) -> None:
         y[:, ta.asarray(places, device=device)] = views_of(long[:, :650].copy(), device)
         wanted[:, places] = long[:, :650]
         assert bits(ta.to_numpy(y)) == bits(wanted), dtype
+
+
+def check_rows_of_words(device: Any) -> None:
+    """Rows of small elements that lie in whole words are gathered as words, and others element by element."""
+    for dtype in ("int8", "bool", "bfloat16", "float16", "float32", "float8_e5m2", "int64", "complex64"):
+        host = cast(np.arange(6 * 4 * 32, dtype=np.int32).reshape(6, 4, 32) % 100, dtype)
+        x, word = ta.asarray(host, device=device), max(1, 8 // host.itemsize)
+        odd = ta.asarray(np.concatenate([host.reshape(-1)[:1], host.reshape(-1)]), device=device)[1:]
+        cases: list[tuple[Any, np.ndarray, Any, bool]] = [
+            (x, host, (ROWS,), True),
+            (x, host, (slice(None), ROWS), True),
+            (x, host, (ROWS, ROWS), True),
+            (x[:, ::-1, 2 * word :], host[:, ::-1, 2 * word :], (ROWS,), True),
+            (x, host, (slice(None), slice(None), ROWS), False),
+            (x[..., 1:], host[..., 1:], (ROWS,), False),
+            (x[..., ::2], host[..., ::2], (ROWS,), False),
+            (x.T, host.T, (ROWS,), False),
+            (ta.reshape(odd, host.shape), host, (ROWS,), False),
+        ]
+        for view, wanted, key, is_of_words in cases:
+            ours = tuple([ta.asarray(part, device=device) if part is ROWS else part for part in key])
+            with mock.patch.object(gather, "_GATHERS", TwoGenerations(8)) as known:
+                found = [view[ours], view[ours]]
+            (plan,) = known._young.values()
+            assert [bits(ta.to_numpy(each)) for each in found] == [bits(wanted[key])] * 2, (dtype, key)
+            assert (plan.made.dtype == "uint64") == (is_of_words and word > 1), (dtype, key)
+
+
+ROWS = np.array([[3, 0], [-1, 2]])
 
 
 def check_host_values(device: Any) -> None:
