@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilearray_cuda.kernels.hardware import VECTOR, WORD
-from tilearray_cuda.kernels.schedules.addressing import Arm
+from tilearray_cuda.kernels.schedules.addressing import Arm, Branch
 from tilearray_cuda.kernels.schedules.reduce import MOST_ROWS, WARP, WARP_BYTES, Reduce, itemsize_of
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec
@@ -36,6 +36,7 @@ class Held(Reduce):
         self.lanes, self.outer, self.is_cut, self.is_short = tile.columns, 0, False, False
         self.run = min(tile.columns, max(1, VECTOR // itemsize_of(spec)))
         self.threads = tile.columns // self.run
+        self.has_neighbours = has_neighbours(spec, tile)
 
     @staticmethod
     def facts(loop: Any) -> tuple[int, ...] | None:
@@ -82,3 +83,17 @@ class Held(Reduce):
     def chunk_range(self) -> list[str]:
         """Return no lines: the chunks are known."""
         return []
+
+    def first_of_chunk(self, branch: Branch) -> str:
+        """Return the first column of a chunk."""
+        return f"{branch.tag.removeprefix('_of_')} * COLUMNS"
+
+
+def has_neighbours(spec: KernelSpec, tile: Tile) -> bool:
+    """Whether a program has several rows of small elements, along which all arrays lie.
+
+    On an H200 layer norms of 16 million float32 in rows of 65 take 84 us so, and 174 as the compiler distributes them;
+    of bfloat16 60 and 153. Those of rows of 9 float64 take 167 and 122.
+    """
+    along_rows = all(operand.last_two[1] in (0, 1) for operand in spec.arrays)
+    return tile.rows > 1 and along_rows and itemsize_of(spec) <= WORD

@@ -10,7 +10,7 @@ from typing import Any
 
 from tilearray_cuda.kernels.hardware import VECTOR, WORD
 from tilearray_cuda.kernels.schedules.addressing import Branch, added, term
-from tilearray_cuda.kernels.schedules.held import Held
+from tilearray_cuda.kernels.schedules.held import Held, has_neighbours
 from tilearray_cuda.kernels.schedules.reduce import MOST_ROWS, WARP, WARP_BYTES, Reduce, itemsize_of
 from tilearray_cuda.kernels.schedules.schedule import Schedule, Tile
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
@@ -41,6 +41,7 @@ class HeldLanes(Held):
         super(Reduce, self).__init__(spec, tile)
         self.kept, _, self.chunks, self.is_whole, _, self.segment, self.width, self.dense, _ = spec.facts[2]  # type: ignore[misc]
         self.lanes, self.outer, self.is_cut, self.is_short = tile.columns, 0, False, False
+        self.has_neighbours = has_neighbours(spec, tile) and not (self.width or self.dense)
         self.has_scalars = tile.rows == 1 < tile.columns and all(o.dtype != "complex128" for o in spec.operands)
 
     @staticmethod

@@ -277,7 +277,11 @@ class Reduce(Tiled):
         row = term(branch.row, operand.last_two[0], f"{operand.name}_s{self.spec.rank - 2}")
         limits = f"n{self.spec.rank - 1}, in_rows" if branch.mask else "None, None"
         run = VECTOR // operand.itemsize
-        return f"load_neighbours({operand.name} + {row}, chunk * COLUMNS, {limits}, COLUMNS, {run})"
+        return f"load_neighbours({operand.name} + {row}, {self.first_of_chunk(branch)}, {limits}, COLUMNS, {run})"
+
+    def first_of_chunk(self, branch: Branch) -> str:
+        """Return the first column of a chunk."""
+        return "chunk * COLUMNS"
 
     def _begins_between(self, operand: Operand) -> bool:
         """Whether a tile has narrow rows of elements of an itemsize in `IN_RUNS`, which begin at no vector."""
