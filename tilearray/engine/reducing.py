@@ -276,8 +276,11 @@ def joined_parts(
 
 
 def _alike(reductions: Sequence[tuple[Expression, Reducing]]) -> tuple[Expression, Reducing] | None:
-    """Return a reduction whose order all have that have one; None if they combine elements in different orders."""
-    ordered = [each for each in reductions if has_an_order(each[0])] or reductions[:1]
+    """Return a reduction whose order all have that have one; None if they combine elements in different orders.
+
+    A search has the order of positions.
+    """
+    ordered = [each for each in reductions if has_an_order(each[0]) or each[1].axes.ordered] or reductions[:1]
     orders = {reducing.order(like) for like, reducing in ordered}
     return ordered[0] if len(orders) == 1 else None
 

@@ -275,8 +275,18 @@ class Program:
             if held is not None:
                 found.append(held)
                 continue
-            for each in splitter.taken_apart(unit, self._stores):
-                found += self._stored_apart(each.members[0])
+            found += self._in_parts(unit, splitter)
+        return found
+
+    def _in_parts(self, unit: Unit, splitter: Splitter) -> list[Spliced]:
+        """Store the members of a unit that is not one launch: one by one, or in families that do not go back."""
+        apart = splitter.taken_apart(unit, self._stores)
+        if not unit.goes_back:
+            return [each for one in apart for each in self._stored_apart(one.members[0])]
+        found: list[Spliced] = []
+        for level in splitter.levels(apart, self._stores):
+            joined = self._family(level, splitter)
+            found += self._in_parts(level, splitter) if joined is None else [joined]
         return found
 
     def _walked(self, unit: Unit, waiting: list[Unit], splitter: Splitter) -> Spliced | None:

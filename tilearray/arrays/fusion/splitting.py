@@ -8,6 +8,7 @@
    program holds them: it reads the elements once, and goes over them as often as needed. The conditions are
 
    - geometry: all reductions combine elements in the same order, and rows that are held are short enough;
+   - positions: a search is a member only if no member's order matters, and the launch does not go back;
    - each element depends on the results of its own row alone;
    - nothing between: a value of another launch that depends on the family, and on which a member depends, keeps that
      member out of the family.
@@ -20,18 +21,19 @@
    `tilearray.geometry.reduction.walking` says where that is faster.
 
 Launches come in an order in which each finds in memory what it loads. Two families that each need the other one are
-taken apart into single reductions, and so is a family that does not meet a condition.
+taken apart into single reductions. A family that does not meet a condition is taken apart into families of reductions
+that do not need each other, as means and then squares of distances from them; and these, if need be, into single ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilearray.arrays.fusion.launches import Leaf, Store
 from tilearray.arrays.fusion.values import Load, Use, Value
 from tilearray.engine.reducing import Reducing
-from tilearray.engine.stages import can_be_held
+from tilearray.engine.stages import can_be_held, has_an_order
 from tilearray.geometry.shapes import reduced_shape
 from tilearray.geometry.walk import Walk
 
@@ -128,22 +130,33 @@ class Splitter:
 
     def families(self, stores: dict[Ints, list[Store]]) -> list[Unit]:
         """Return the families with their stores, which are taken from `stores`."""
-        found: dict[tuple[Ints, Ints], Unit] = {}
+        found: dict[tuple[Ints, Ints], list[Value]] = {}
         for value in self._order:
-            if value.reducing is None or not can_be_held(value.expression):
-                continue
-            unit = found.setdefault((value.reducing.shape, value.reducing.axes.axes), Unit([]))
-            if not self._is_between(self._reach[value], set(unit.members)):
-                unit.members.append(value)
+            if value.reducing is not None and (can_be_held(value.expression) or value.reducing.axes.ordered):
+                found.setdefault((value.reducing.shape, value.reducing.axes.axes), []).append(value)
         units: list[Unit] = []
-        for unit in found.values():
-            self._take_stores(unit, stores)
-            unit.goes_back = self._goes_back(unit)
-            units.append(unit)
+        for values in found.values():
+            unit = self._family(values, stores)
+            if _searches(unit) and (unit.goes_back or any(has_an_order(value.expression) for value in values)):
+                self._give_back(unit, stores)
+                values = [value for value in values if can_be_held(value.expression)]
+                unit = self._family(values, stores) if values else None
+            if unit is not None:
+                units.append(unit)
         for unit in units:
             self._take_beside(unit, stores)
         self._families = units
         return list(units)
+
+    def _family(self, values: Sequence[Value], stores: Mapping[Ints, list[Store]]) -> Unit:
+        """Return the family of some reductions with its stores."""
+        unit = Unit([])
+        for value in values:
+            if not self._is_between(self._reach[value], set(unit.members)):
+                unit.members.append(value)
+        self._take_stores(unit, stores)
+        unit.goes_back = self._goes_back(unit)
+        return unit
 
     def _goes_back(self, unit: Unit) -> bool:
         """Whether a launch goes over rows again, after a reduction of them."""
@@ -151,9 +164,10 @@ class Splitter:
         again = any(self._reach[value] & members for value in unit.members)
         return again or any(shape == unit.reducing.shape for shape, _ in unit.given)
 
-    def _take_stores(self, unit: Unit, stores: Mapping[Ints, list[Store]]) -> None:
+    def _take_stores(self, unit: Unit, stores: Mapping[Ints, list[Store]], *, of_results: bool = False) -> None:
         members, reducing = set(unit.members), unit.reducing
-        for shape in dict.fromkeys((reducing.shape, *[_result_shape(reducing, keeps) for keeps in (True, False)])):
+        shapes = [_result_shape(reducing, keeps) for keeps in (True, False)]
+        for shape in dict.fromkeys(shapes if of_results else (reducing.shape, *shapes)):
             for store in list(stores.get(shape, ())):
                 needs = self._needs_of(store.value)
                 if needs & members and not self._is_between(needs, members):
@@ -217,13 +231,34 @@ class Splitter:
 
     def taken_apart(self, unit: Unit, stores: dict[Ints, list[Store]]) -> list[Unit]:
         """Return the members of a family as units, and give its stores back."""
-        for shape, store in unit.given:
-            stores[shape].append(store)
+        self._give_back(unit, stores)
         self.without_beside(unit, stores)
         units = [Unit([value]) for value in unit.members]
         for each in units:
             each.needs = self._needs(each)
         return units
+
+    def _give_back(self, unit: Unit, stores: Mapping[Ints, list[Store]]) -> None:
+        for shape, store in unit.given:
+            stores[shape].append(store)
+
+    def levels(self, units: Sequence[Unit], stores: Mapping[Ints, list[Store]]) -> Iterator[Unit]:
+        """Yield the members of a family that was taken apart, as families whose members do not need each other.
+
+        A member comes as late as the others allow. So the last family has all that only stores need, and takes these
+        stores of results.
+        """
+        members = [value for unit in units for value in unit.members]
+        steps = dict.fromkeys(members, 0)  # from a member to the last one that needs it
+        for value in reversed(members):
+            for used in self._reach[value] & steps.keys():
+                steps[used] = max(steps[used], steps[value] + 1)
+        found = [Unit([value for value in members if steps[value] == each]) for each in sorted({*steps.values()})]
+        found.reverse()
+        self._families = [unit for unit in self._families if unit.members[0] not in steps] + found
+        for unit in found:
+            self._take_stores(unit, stores, of_results=True)
+            yield unit
 
     def families_beside(self, unit: Unit, waiting: Sequence[Unit]) -> list[Unit]:
         """Return the families of sums that a launch which goes over rows may make as well.
@@ -255,6 +290,11 @@ class Splitter:
     def _needs(self, unit: Unit) -> set[Value]:
         values = [*unit.members, *[store.value for store in (*unit.stores, *unit.beside)]]
         return set[Value]().union(*[self._needs_of(value) for value in values]) - set(unit.members)
+
+
+def _searches(unit: Unit) -> bool:
+    """Whether a member of a family counts positions."""
+    return any(not can_be_held(value.expression) for value in unit.members)
 
 
 def _result_shape(reducing: Reducing, keeps: bool) -> Ints:
