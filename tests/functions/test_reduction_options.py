@@ -108,6 +108,37 @@ def test_the_dtype_beside_a_known_mean():
     assert ta.fuse(lambda t, m: ta.var(t, 0, mean=m))(x, ta.asarray([2.0])).tolist() == pytest.approx(5 / 3)
 
 
+@ARRAY
+@pytest.mark.parametrize("name", ["nansum", "nanprod", "nanmean", "nanvar", "nanstd", "nanmax", "nanmin"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_reductions_of_numbers_alone(name: str, x: np.ndarray):
+    extreme = name in ("nanmax", "nanmin")
+    if extreme and x.dtype.kind == "c":
+        return
+    x = x.copy()
+    if x.dtype.kind in "fc" and x.size:
+        x[np.random.default_rng(5).random(x.shape) < 0.3] = np.nan
+    options: dict[str, Any] = {"initial": 1} if extreme or name in ("nansum", "nanprod") else {}
+    wide = x if options else x.astype(np.complex128 if x.dtype.kind == "c" else float)
+    for axis, mask, keepdims in itertools.product(axes_of(x), (None, *masks_of(x)), (False, True)):
+        chosen = {} if mask is None else {"where": mask}
+        expected = getattr(np, name)(wide, axis, keepdims=keepdims, **options, **chosen)
+        ours = {key: ta.asarray(value) for key, value in chosen.items()}
+        agrees(getattr(ta, name)(ta.asarray(x), axis, keepdims=keepdims, **options, **ours), expected)
+
+
+def test_a_mask_beside_numbers_is_any_array_that_broadcasts():
+    x = ta.asarray([[1.0, ta.nan, 3.0], [4.0, 5.0, 6.0]])
+    assert ta.nansum(x, 1, where=ta.asarray([1, 1, 0])).tolist() == [1.0, 9.0]
+    assert ta.nansum(x, 1, where=[True, True, False]).tolist() == [1.0, 9.0]
+    assert ta.nanmean(x, 1, where=True).tolist() == [2.0, 5.0]
+    assert ta.nansum(x, where=False).item() == 0
+    with pytest.raises(
+        ShapeError, match=r"^sum: expected where of a shape that broadcasts to \(2, 3\), got \(2, 2, 3\)"
+    ):
+        ta.nansum(x, where=ta.ones((2, 2, 3), dtype=bool))
+
+
 def test_an_initial_value_chooses_from_no_elements():
     empty = ta.zeros((2, 0), dtype="int8")
     assert ta.max(empty, 1, initial=-5).tolist() == [-5, -5]

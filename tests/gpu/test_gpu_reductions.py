@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 import pytest
+from support.oracles import some_elements
 from support.oracles.reductions import check_same_bits
 
 import tilearray as ta
@@ -21,6 +22,12 @@ KINDS = int(os.environ.get("TILEARRAY_KINDS", "40"))
 )
 def test_a_gpu_gives_the_bits_of_the_host(seed, elements, share, shard):
     check_same_bits("cuda:0", seed + 100 * shard, max(1, EXAMPLES // share // SHARDS), elements, KINDS)
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.parametrize(("seed", "elements", "share"), [(15, 60, 2), (16, 3000, 2), (17, 200_000, 4)])
+def test_reductions_of_some_elements_give_the_bits_of_the_host(seed, elements, share, shard):
+    some_elements.check_same_bits("cuda:0", seed + 100 * shard, max(1, EXAMPLES // share // SHARDS), elements, KINDS)
 
 
 @pytest.mark.whole_gpu

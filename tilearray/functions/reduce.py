@@ -17,7 +17,7 @@ from tilearray.engine.context import STATE, State
 from tilearray.engine.execute import run
 from tilearray.engine.operation import Operation, typed_scalar
 from tilearray.engine.plan import Key, Plan
-from tilearray.engine.remembered import INT_OR_NONE, Words, is_plain, remember
+from tilearray.engine.remembered import INT_OR_NONE, Words, again_of_arrays, is_plain, remember
 from tilearray.engine.signature import ArrayBase, new_array, signature_of
 from tilearray.errors import WriteError
 from tilearray.geometry.layout import Layout
@@ -58,6 +58,19 @@ def again(words: Words | None, x: Any) -> Any:
     except (KeyError, AttributeError, TypeError):
         return None
     return call(state.stream, x)
+
+
+def again_where(words: Words | None, x: Any, where: Any) -> Any:
+    """As `again`, for a reduction of the elements where a mask is true."""
+    if words is None or words[2].__class__ not in _FLAGS:
+        return None
+    if words[1].__class__ not in INT_OR_NONE and not is_plain(words[1]):
+        return None
+    return again_of_arrays((*words, WHERE), x, where)
+
+
+WHERE = "where"
+"""The last one of the words of such a reduction."""
 
 
 def remember_plan(
@@ -110,9 +123,7 @@ def reduce(
     >>> reduce("sum", ta.asarray([[1, 2], [3, 4]]), (0,), ta.int64, False)
     Array([4, 6], dtype=int64, device='cpu')
     """
-    layout = x._signature.layout
-    shape = layout.shape
-    if not layout.size and not all(shape[axis] for axis in axes):
+    if is_empty(x, axes):
         return _of_nothing(function, x, axes, dtype, keepdims, numbers)
     operation = reduction_of(function, dtype, axes, keepdims, order)
     arrays = (x, _middle(x, axes, dtype, numbers[0], order)) if function in ("var", "std") else (x,)
@@ -122,6 +133,12 @@ def reduce(
         call_of = partial(_call_of_array, arrays, axes, dtype, numbers, order) if len(keys) > 1 else None
         remember_plan(words, (x,), operation, keys, call_of)
     return found
+
+
+def is_empty(x: ArrayBase, axes: tuple[int, ...]) -> bool:
+    """Return whether there are no elements along axes. The answer is not part of what `fuse` records for a shape."""
+    layout = x._signature.layout
+    return not layout.size and not all(layout.shape[axis] for axis in axes)
 
 
 def _call_of_array(
@@ -173,7 +190,7 @@ def reduce_from(
     >>> reduce_from("sum", ta.asarray([[1, 2], [3, 4]]), (0,), ta.int64, False, 100)
     Array([104, 106], dtype=int64, device='cpu')
     """
-    if not math.prod([x.shape[axis] for axis in axes]):
+    if is_empty(x, axes):
         return _filled(x, axes, dtype, keepdims, initial, function)
     operation = reduction_of(f"{function}_from", dtype, axes, keepdims, order)
     return run(operation, [x._signature, typed_scalar(dtype)], (x, initial), None, refuse)
@@ -200,7 +217,7 @@ def reduce_arrays(
     Array(5., dtype=float32, device='cpu')
     """
     first = arrays[0]
-    if not math.prod([first.shape[axis] for axis in axes]):
+    if is_empty(first, axes):
         return _of_nothing(function, first, axes, dtype, keepdims, ())
     return run_arrays(reduction_of(function, dtype, axes, keepdims, order), arrays, words)
 

@@ -23,11 +23,11 @@ from tilearray.errors import DTypeError, OperandError, ShapeError, type_name
 from tilearray.functions.arguments import INDEX, as_array, as_array_beside, check_kind, common_dtype
 from tilearray.functions.conversion import astype
 from tilearray.functions.flat_at_zero import flat_at_zero
-from tilearray.functions.manipulation import broadcast_to, new_like
-from tilearray.functions.reduce import Words, again, reduce, reduce_arrays, reduce_from
-from tilearray.functions.reduction_options import finished, initial_number, mask_of, masked
+from tilearray.functions.manipulation import new_like
+from tilearray.functions.reduce import Words, again, again_where, is_empty, reduce, reduce_arrays, reduce_from
+from tilearray.functions.reduction_options import finished, initial_number, mask_of, masked, of_some
 from tilearray.geometry.shapes import broadcast_shapes, normalize_axes
-from tilearray.ops.arithmetic import divide, greater, subtract
+from tilearray.ops.arithmetic import choose, divide, greater, subtract
 from tilearray.ops.elementary import sqrt
 from tilearray.ops.execute import fill
 from tilearray.ops.options import checked_flag
@@ -88,12 +88,12 @@ def sum(
     >>> ta.sum(ta.asarray([[1, 2], [3, 4]], dtype="uint8"), axis=0)
     Array([4, 6], dtype=uint64, device='cpu')
     """
-    is_usual = dtype is None and out is None and initial is None and where is None
+    is_usual = dtype is None and out is None and initial is None
     words = ("sum", axis, keepdims, order, State.changes) if is_usual else None
-    known = again(words, x)
+    known = again(words, x) if where is None else again_where(words, x, where)
     if known is not None:
         return known
-    return _folded("sum", 0, words, x, axis, dtype, out, keepdims, initial, where, order)
+    return folded("sum", 0, words, x, axis, dtype, out, keepdims, initial, where, order)
 
 
 def prod(
@@ -118,12 +118,12 @@ def prod(
     >>> ta.prod(ta.asarray([2.5, 2.0]))
     Array(5., dtype=float32, device='cpu')
     """
-    is_usual = dtype is None and out is None and initial is None and where is None
+    is_usual = dtype is None and out is None and initial is None
     words = ("prod", axis, keepdims, order, State.changes) if is_usual else None
-    known = again(words, x)
+    known = again(words, x) if where is None else again_where(words, x, where)
     if known is not None:
         return known
-    return _folded("prod", 1, words, x, axis, dtype, out, keepdims, initial, where, order)
+    return folded("prod", 1, words, x, axis, dtype, out, keepdims, initial, where, order)
 
 
 def max(
@@ -239,22 +239,11 @@ def mean(
     >>> ta.mean(ta.asarray([1, 2, 4, 8]))
     Array(3.75, dtype=float32, device='cpu')
     """
-    is_usual = dtype is None and out is None and where is None
-    words = ("mean", axis, keepdims, order, State.changes) if is_usual else None
-    known = again(words, x)
+    words = ("mean", axis, keepdims, order, State.changes) if dtype is None and out is None else None
+    known = again(words, x) if where is None else again_where(words, x, where)
     if known is not None:
         return known
-    keepdims = checked_flag("mean", "keepdims", keepdims)
-    x = as_array("mean", x)
-    axes = reduced_axes("mean", x, axis)
-    target = _mean_dtype("mean", x, dtype)
-    order = order_on(x.device, "mean", order)
-    mask = mask_of("mean", x, where)
-    if mask is None:
-        found = reduce("mean", x, axes, target, keepdims, _count(x, axes), order=order, words=words)
-    else:
-        found = astype(_masked_mean(x, mask, axes, keepdims, order), target)
-    return finished("mean", found, out)
+    return averaged(words, x, axis, dtype, out, keepdims, where, order)
 
 
 def var(
@@ -315,7 +304,12 @@ def var(
     >>> ta.var(ta.asarray([1.0, 2.0, 3.0]), correction=1)
     Array(1., dtype=float32, device='cpu')
     """
-    return _spread_of("var", x, axis, dtype, out, ddof, keepdims, correction, where, mean, order)
+    is_usual = dtype is None and out is None and correction is None and mean is None and is_zero(ddof)
+    words = ("var", axis, keepdims, order, State.changes) if is_usual else None
+    known = again(words, x) if where is None else again_where(words, x, where)
+    if known is not None:
+        return known
+    return spread_out("var", words, x, axis, dtype, out, ddof, keepdims, correction, where, mean, order)
 
 
 def std(
@@ -340,7 +334,12 @@ def std(
     >>> ta.std(ta.asarray([[1.0, 5.0], [2.0, 2.0]]), axis=1).tolist()
     [2.0, 0.0]
     """
-    return _spread_of("std", x, axis, dtype, out, ddof, keepdims, correction, where, mean, order)
+    is_usual = dtype is None and out is None and correction is None and mean is None and is_zero(ddof)
+    words = ("std", axis, keepdims, order, State.changes) if is_usual else None
+    known = again(words, x) if where is None else again_where(words, x, where)
+    if known is not None:
+        return known
+    return spread_out("std", words, x, axis, dtype, out, ddof, keepdims, correction, where, mean, order)
 
 
 def all(x: A | HostData, /, axis: Axis = None, out: A | None = None, keepdims: bool = False, *, where: Any = None) -> A:
@@ -370,8 +369,8 @@ def all(x: A | HostData, /, axis: Axis = None, out: A | None = None, keepdims: b
     >>> ta.all(ta.asarray([[1, 0], [2, 3]]), axis=1)
     Array([False,  True], dtype=bool, device='cpu')
     """
-    words = ("all", axis, keepdims) if out is None and where is None else None
-    known = again(words, x)
+    words = ("all", axis, keepdims) if out is None else None
+    known = again(words, x) if where is None else again_where(words, x, where)
     if known is not None:
         return known
     return _truth("all", 1, words, x, axis, out, keepdims, where)
@@ -388,8 +387,8 @@ def any(x: A | HostData, /, axis: Axis = None, out: A | None = None, keepdims: b
     >>> bool(ta.any(ta.asarray([0.0, float("nan")])))
     True
     """
-    words = ("any", axis, keepdims) if out is None and where is None else None
-    known = again(words, x)
+    words = ("any", axis, keepdims) if out is None else None
+    known = again(words, x) if where is None else again_where(words, x, where)
     if known is not None:
         return known
     return _truth("any", 0, words, x, axis, out, keepdims, where)
@@ -417,7 +416,7 @@ def count_nonzero(x: A | HostData, /, axis: Axis = None, *, keepdims: bool = Fal
 # --- calls that are not known yet: `words` names them once they are ---------------------------------------------------
 
 
-def _folded(
+def folded(
     name: str,
     nothing: int,
     words: Words | None,
@@ -430,17 +429,59 @@ def _folded(
     where: Any,
     order: Any,
 ) -> Any:
-    """A sum or a product. `nothing` stands for elements that do not count."""
+    """Return a sum or a product. `nothing` stands for elements that do not count."""
     keepdims = checked_flag(name, "keepdims", keepdims)
     x = as_array(name, given)
     axes = reduced_axes(name, x, axis)
     target = sum_dtype(name, x, dtype)
     order = order_on(x.device, name, order)
-    kept = masked(x, mask_of(name, x, where), nothing)
-    if initial is None:
-        return finished(name, reduce(name, kept, axes, target, keepdims, order=order, words=words), out)
-    start = initial_number(name, initial, target)
-    return finished(name, reduce_from(name, kept, axes, target, keepdims, start, order), out)
+    mask = mask_of(name, x, where)
+    start = None if initial is None else initial_number(name, initial, target)
+    if mask is None:
+        return finished(name, _fold(x, None, start, name, nothing, axes, target, keepdims, order, words), out)
+    options = (name, nothing, axes, target, keepdims, order)
+    return finished(name, of_some(_fold, options, words, x, where, mask, start), out)
+
+
+def _fold(
+    x: Any,
+    mask: Any,
+    start: Number | None,
+    name: str,
+    nothing: int,
+    axes: tuple[int, ...],
+    target: np.dtype,
+    keepdims: bool,
+    order: SummationOrder,
+    words: Words | None = None,
+) -> Any:
+    kept = masked(x, mask, nothing)
+    if start is None:
+        return reduce(name, kept, axes, target, keepdims, order=order, words=words)
+    return reduce_from(name, kept, axes, target, keepdims, start, order)
+
+
+def averaged(
+    words: Words | None, given: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, where: Any, order: Any
+) -> Any:
+    """Return a mean."""
+    keepdims = checked_flag("mean", "keepdims", keepdims)
+    x = as_array("mean", given)
+    axes = reduced_axes("mean", x, axis)
+    target = _mean_dtype("mean", x, dtype)
+    order = order_on(x.device, "mean", order)
+    mask = mask_of("mean", x, where)
+    if mask is None:
+        found = reduce("mean", x, axes, target, keepdims, _count(x, axes), order=order, words=words)
+    else:
+        found = of_some(_mean_of_some, (axes, target, keepdims, order), words, x, where, mask)
+    return finished("mean", found, out)
+
+
+def _mean_of_some(
+    x: Any, mask: Any, axes: tuple[int, ...], target: np.dtype, keepdims: bool, order: SummationOrder
+) -> Any:
+    return astype(_masked_mean(x, mask, axes, keepdims, order), target)
 
 
 def _chosen(
@@ -453,11 +494,17 @@ def _chosen(
     mask = _started(name, mask_of(name, x, where), start)
     if start is None:
         return finished(name, reduce(name, x, axes, x.dtype, keepdims, words=words), out)
-    return finished(name, reduce_from(name, masked(x, mask, start), axes, x.dtype, keepdims, start), out)
+    return finished(name, of_some(_extreme_from, (name, axes, keepdims), None, x, where, mask, start), out)
 
 
-def _spread_of(
+def _extreme_from(x: Any, mask: Any, start: Number, name: str, axes: tuple[int, ...], keepdims: bool) -> Any:
+    kept = x if mask is None else choose(mask, x, start)
+    return reduce_from(name, kept, axes, x.dtype, keepdims, start)
+
+
+def spread_out(
     name: str,
+    words: Words | None,
     given: Any,
     axis: Any,
     dtype: Any,
@@ -469,13 +516,7 @@ def _spread_of(
     mean: Any,
     order: Any,
 ) -> Any:
-    """The variance, or its square root."""
-    is_usual = dtype is None and out is None and correction is None and where is None and mean is None
-    is_usual = is_usual and ddof.__class__ in (int, float) and not ddof
-    words = (name, axis, keepdims, order, State.changes) if is_usual else None
-    known = again(words, given)
-    if known is not None:
-        return known
+    """Return the variance, or its square root."""
     keepdims = checked_flag(name, "keepdims", keepdims)
     x = as_array(name, given)
     middle = None if mean is None else _given_mean(name, x, mean)
@@ -486,9 +527,14 @@ def _spread_of(
     if mask is None and middle is None:
         found = reduce(name, x, axes, target, keepdims, *_divisors(x, axes, correction), order=order, words=words)
     else:
-        variance = _variance_about(x, mask, middle, axes, correction, keepdims, order)
-        found = astype(flat_at_zero(sqrt, variance) if name == "std" else variance, target)
+        options = (name, axes, target, correction, keepdims, order)
+        found = of_some(_spread_about, options, words, x, where, mask, middle)
     return finished(name, found, out)
+
+
+def is_zero(ddof: object) -> bool:
+    """Whether `ddof` is 0, which has many words."""
+    return ddof.__class__ in (int, float) and not ddof
 
 
 def _truth(
@@ -498,8 +544,14 @@ def _truth(
     keepdims = checked_flag(name, "keepdims", keepdims)
     x = as_array(name, given)
     axes = reduced_axes(name, x, axis)
-    kept = masked(x, mask_of(name, x, where), nothing)
-    return finished(name, reduce(name, kept, axes, dtypes.bool_, keepdims, words=words), out)
+    mask = mask_of(name, x, where)
+    if mask is None:
+        return finished(name, reduce(name, x, axes, dtypes.bool_, keepdims, words=words), out)
+    return finished(name, of_some(_truth_of_some, (name, nothing, axes, keepdims), words, x, where, mask), out)
+
+
+def _truth_of_some(x: Any, mask: Any, name: str, nothing: int, axes: tuple[int, ...], keepdims: bool) -> Any:
+    return reduce(name, masked(x, mask, nothing), axes, dtypes.bool_, keepdims)
 
 
 # --- shared parts ----------------------------------------------------------------------------------------------------
@@ -555,17 +607,12 @@ def _extreme(function: str, x: ArrayBase, axis: Any, initial: Any) -> tuple[tupl
     check_kind(function, x.dtype, REAL)
     if initial is not None:
         return axes, initial_number(function, initial, x.dtype)
-    if _is_empty(x, axes):
+    if is_empty(x, axes):
         raise ShapeError(
             f"{function}: expected at least one element to choose from, got shape {x.shape}; "
             f"write ta.{function}(x) only if x.size > 0"
         )
     return axes, None
-
-
-def _is_empty(x: ArrayBase, axes: tuple[int, ...]) -> bool:
-    shape = x._signature.layout.shape  # what is recorded for a shape serves others
-    return not math.prod([shape[place] for place in axes])
 
 
 def _started(function: str, mask: A | None, start: Number | None) -> A | None:
@@ -625,6 +672,21 @@ def _given_mean(function: str, x: ArrayBase, mean: Any) -> Any:
     return given
 
 
+def _spread_about(
+    x: Any,
+    mask: Any,
+    middle: Any,
+    name: str,
+    axes: tuple[int, ...],
+    target: np.dtype,
+    correction: float,
+    keepdims: bool,
+    order: SummationOrder,
+) -> Any:
+    variance = _variance_about(x, mask, middle, axes, correction, keepdims, order)
+    return astype(flat_at_zero(sqrt, variance) if name == "std" else variance, target)
+
+
 def _variance_about(
     x: ArrayBase,
     mask: ArrayBase | None,
@@ -637,8 +699,7 @@ def _variance_about(
     """The variance in float64 of the elements that a mask keeps, about a mean that may be given; None keeps all."""
     kept: Any = fill(new_like(x, (), dtypes.bool_), True, "var") if mask is None else mask
     about = _masked_mean(x, kept, axes, True, order) if middle is None else astype(middle, _wide(x), copy=False)
-    operands = (x, broadcast_to(kept, x.shape), broadcast_to(about, x.shape))
-    total = reduce_arrays("squares", operands, axes, dtypes.float64, keepdims, order)
+    total = reduce_arrays("squares", (x, kept, about), axes, dtypes.float64, keepdims, order)
     if mask is None:
         return divide(total, _divisors(x, axes, correction)[1])
     divisor = subtract(astype(count_nonzero(mask, axes, keepdims=keepdims), dtypes.float64), float(correction))

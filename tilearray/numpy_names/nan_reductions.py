@@ -7,36 +7,53 @@ Integers and bools have no NaN, so their reductions are the plain ones.
 from __future__ import annotations
 
 import math
+from builtins import all as all_true
+from functools import partial
 from typing import Any
 
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.dtypes import DTypeLike
+from tilearray.engine.context import State
+from tilearray.engine.remembered import is_plain, remember
 from tilearray.errors import OperandError, ShapeError
 from tilearray.functions.arguments import as_array, check_kind
-from tilearray.functions.manipulation import reshape
-from tilearray.functions.reduce import reduce
-from tilearray.functions.reduction_options import finished, mask_of, masked, typed
-from tilearray.functions.reductions import all, any, max, mean, min, prod, reduced_axes, std, sum, var
+from tilearray.functions.manipulation import broadcast_to, reshape
+from tilearray.functions.reduce import again, reduce
+from tilearray.functions.reduction_options import Numbers, finished, mask_of, masked, numbers_in, of_some, typed
+from tilearray.functions.reductions import all, any, averaged, folded, is_zero, max, min, reduced_axes, spread_out
 from tilearray.functions.scans import cumulative_prod, cumulative_sum
 from tilearray.functions.searching import argmax, argmin
 from tilearray.numpy_names.numbers import fmax, fmin
 from tilearray.numpy_names.quantiles import hundredths, median_there, quantile_by_numpy, quantile_there, runs_there
 from tilearray.numpy_names.through_numpy import by_numpy, exact
-from tilearray.ops.arithmetic import bitwise_invert, choose, logical_and
-from tilearray.ops.number_parts import isnan
+from tilearray.ops.arithmetic import choose
+from tilearray.ops.one_launch import in_one_launch
 from tilearray.ops.options import checked_flag
 from tilearray.ops.row import REAL
 from tilearray.ops.summation_order import SummationOrder
 
 
-def _numbers(function: str, x: Any, where: Any = None) -> tuple[Array, Any]:
-    """The array, and where it has numbers that count; None is everywhere."""
+def _numbers(function: str, x: Any, where: Any) -> tuple[Array, Any]:
+    """The array, and `where=` for what counts of it."""
     array = as_array(function, x)
-    if dtypes.info(array.dtype).kind not in ("float", "complex"):
+    if not _has_nan(array):
         return array, where
-    numbers = bitwise_invert(isnan(array))
-    return array, numbers if where is None else logical_and(numbers, as_array(function, where, "where"))
+    if where is None or where is True:
+        return array, Numbers()
+    given = as_array(function, where, "where")
+    if given.device is array.device and given.dtype == dtypes.bool_ and _broadcasts(given.shape, array.shape):
+        return array, Numbers(broadcast_to(given, array.shape))
+    return array, numbers_in(array, given)  # a larger shape is an error
+
+
+def _has_nan(x: Array) -> bool:
+    return dtypes.info(x.dtype).kind in ("float", "complex")
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    spare = len(to) - len(shape)
+    return spare >= 0 and all_true(one in (1, other) for one, other in zip(shape, to[spare:], strict=True))
 
 
 def nansum(
@@ -56,8 +73,13 @@ def nansum(
     >>> ta.nansum([1.0, ta.nan, 2.0])
     Array(3., dtype=float32, device='cpu')
     """
+    is_usual = dtype is None and out is None and initial is None and where is None
+    words = ("nansum", axis, keepdims, State.changes) if is_usual else None
+    known = again(words, a)
+    if known is not None:
+        return known
     x, numbers = _numbers("nansum", a, where)
-    return sum(x, axis, dtype, out, keepdims, initial, numbers)
+    return folded("sum", 0, words, x, axis, dtype, out, keepdims, initial, numbers, "fixed")
 
 
 def nanprod(
@@ -77,8 +99,13 @@ def nanprod(
     >>> ta.nanprod([3.0, ta.nan, 2.0])
     Array(6., dtype=float32, device='cpu')
     """
+    is_usual = dtype is None and out is None and initial is None and where is None
+    words = ("nanprod", axis, keepdims, State.changes) if is_usual else None
+    known = again(words, a)
+    if known is not None:
+        return known
     x, numbers = _numbers("nanprod", a, where)
-    return prod(x, axis, dtype, out, keepdims, initial, numbers)
+    return folded("prod", 1, words, x, axis, dtype, out, keepdims, initial, numbers, "fixed")
 
 
 def nanmean(
@@ -98,8 +125,13 @@ def nanmean(
     >>> ta.nanmean([1.0, ta.nan, 2.0])
     Array(1.5, dtype=float32, device='cpu')
     """
+    is_usual = dtype is None and out is None and where is None
+    words = ("nanmean", axis, keepdims, State.changes) if is_usual else None
+    known = again(words, a)
+    if known is not None:
+        return known
     x, numbers = _numbers("nanmean", a, where)
-    return mean(x, axis, dtype, out, keepdims, where=numbers)
+    return averaged(words, x, axis, dtype, out, keepdims, numbers, "fixed")
 
 
 def nanvar(
@@ -122,8 +154,13 @@ def nanvar(
     >>> ta.nanvar([1.0, ta.nan, 3.0])
     Array(1., dtype=float32, device='cpu')
     """
+    is_usual = dtype is None and out is None and correction is None and where is None and mean is None
+    words = ("nanvar", axis, keepdims, State.changes) if is_usual and is_zero(ddof) else None
+    known = again(words, a)
+    if known is not None:
+        return known
     x, numbers = _numbers("nanvar", a, where)
-    return var(x, axis, dtype, out, ddof, keepdims, correction=correction, where=numbers, mean=mean)
+    return spread_out("var", words, x, axis, dtype, out, ddof, keepdims, correction, numbers, mean, "fixed")
 
 
 def nanstd(
@@ -146,8 +183,13 @@ def nanstd(
     >>> ta.nanstd([1.0, ta.nan, 3.0])
     Array(1., dtype=float32, device='cpu')
     """
+    is_usual = dtype is None and out is None and correction is None and where is None and mean is None
+    words = ("nanstd", axis, keepdims, State.changes) if is_usual and is_zero(ddof) else None
+    known = again(words, a)
+    if known is not None:
+        return known
     x, numbers = _numbers("nanstd", a, where)
-    return std(x, axis, dtype, out, ddof, keepdims, correction=correction, where=numbers, mean=mean)
+    return spread_out("std", words, x, axis, dtype, out, ddof, keepdims, correction, numbers, mean, "fixed")
 
 
 def nanmax(
@@ -190,6 +232,10 @@ def nanmin(
 
 def _extreme(function: Any, a: Any, axis: Any, out: Any, keepdims: bool, initial: Any, where: Any, pick: Any) -> Array:
     name = f"nan{function.__name__}"
+    words = (name, axis, keepdims) if out is None and initial is None and where is None else None
+    known = again(words, a)
+    if known is not None:
+        return known
     x = as_array(name, a)
     check_kind(name, x.dtype, REAL)
     if dtypes.info(x.dtype).kind != "float":
@@ -205,10 +251,17 @@ def _extreme(function: Any, a: Any, axis: Any, out: Any, keepdims: bool, initial
             f"{name}: expected at least one element to choose from, got shape {x.shape}; "
             f"write ta.{name}(x) only if x.size > 0"
         )
-    found = reduce(name, masked(x, mask, math.nan), axes, x.dtype, flag)
+    if mask is None:
+        found = reduce(name, x, axes, x.dtype, flag, words=words)
+    else:
+        found = of_some(_extreme_of_some, (name, axes, flag), None, x, where, mask)
     if initial is not None:
         found = pick(found, typed(x, initial, name))
     return finished(name, found, out)
+
+
+def _extreme_of_some(x: Any, mask: Any, name: str, axes: tuple[int, ...], keepdims: bool) -> Any:
+    return reduce(name, masked(x, mask, math.nan), axes, x.dtype, keepdims)
 
 
 def _without_nan(x: Array, numbers: Array, instead: float) -> Array:
@@ -234,7 +287,7 @@ def nanargmax(a: Any, axis: int | None = None, out: Array | None = None, *, keep
     >>> ta.nanargmax([1.0, ta.nan, 2.0])
     Array(2, dtype=int64, device='cpu')
     """
-    return argmax(_searched("nanargmax", a, axis, float("-inf")), axis, out, keepdims=keepdims)
+    return _searched("nanargmax", argmax, a, axis, out, keepdims, float("-inf"))
 
 
 def nanargmin(a: Any, axis: int | None = None, out: Array | None = None, *, keepdims: bool = False) -> Array:
@@ -246,17 +299,32 @@ def nanargmin(a: Any, axis: int | None = None, out: Array | None = None, *, keep
     >>> ta.nanargmin([1.0, ta.nan, 2.0])
     Array(0, dtype=int64, device='cpu')
     """
-    return argmin(_searched("nanargmin", a, axis, float("inf")), axis, out, keepdims=keepdims)
+    return _searched("nanargmin", argmin, a, axis, out, keepdims, float("inf"))
 
 
-def _searched(function: str, a: Any, axis: Any, loses: float) -> Array:
-    x, numbers = _numbers(function, a)
-    check_kind(function, x.dtype, REAL)
-    if numbers is None:
-        return x
-    if not bool(all(any(numbers, axis))):
+def _searched(function: str, search: Any, a: Any, axis: Any, out: Any, keepdims: Any, loses: float) -> Array:
+    words = (function, axis, keepdims)
+    known = again(words, a)
+    if known is None:
+        x = as_array(function, a)
+        check_kind(function, x.dtype, REAL)
+        if not _has_nan(x):
+            return search(x, axis, out, keepdims=keepdims)
+        keep = partial(remember, words, (x,)) if is_plain(axis) else None
+        options = (search, axis, checked_flag(function, "keepdims", keepdims), loses)
+        known = in_one_launch(_places, options, (x,), keep)
+    places, has_numbers = known
+    if not bool(has_numbers):
         raise ShapeError(f"{function}: expected a number to choose in every slice, got a slice of NaN; drop it first")
-    return _without_nan(x, numbers, loses)
+    return finished(function, places, out)
+
+
+def _places(x: Any, search: Any, axis: Any, keepdims: bool, loses: float) -> tuple[Any, Any]:
+    """Where the extremes of numbers are, and whether all slices have numbers."""
+    numbers = numbers_in(x)
+    has_numbers = any(numbers, axis)
+    places = search(_without_nan(x, numbers, loses), axis, keepdims=keepdims)
+    return places, all(has_numbers) if has_numbers.ndim else has_numbers
 
 
 def nancumsum(a: Any, axis: int | None = None, dtype: DTypeLike | None = None, out: Array | None = None) -> Array:
@@ -284,8 +352,8 @@ def nancumprod(a: Any, axis: int | None = None, dtype: DTypeLike | None = None, 
 
 
 def _filled(function: str, a: Any, neutral: int) -> Array:
-    x, numbers = _numbers(function, a)
-    return x if numbers is None else choose(numbers, x, neutral)
+    x = as_array(function, a)
+    return choose(numbers_in(x), x, neutral) if _has_nan(x) else x
 
 
 def cumsum(

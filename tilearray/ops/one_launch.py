@@ -1,10 +1,18 @@
-"""`OneLaunch`: a function of several operations that is one launch on a GPU."""
+"""`OneLaunch` and `in_one_launch`: functions of arrays that call several operations, and are one launch on a GPU.
+
+One after the other, such operations write and read memory, and each is a call. The host runs them so. On a GPU `fuse`
+traces them once, and what follows on operands of the same layouts is a launch, or as few as `fuse` can make.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
 from typing import Any
 
+from tilearray.engine.backend import Call
+from tilearray.engine.context import STATE
+from tilearray.engine.execute import is_recorded
 from tilearray.engine.signature import ArrayBase
 from tilearray.errors import TileArrayError
 from tilearray.ops.hooks import HOOKS
@@ -32,7 +40,7 @@ class OneLaunch:
 
     def __call__(self, *operands: Any) -> Any:
         """Run the function."""
-        if _are_on_gpu(operands):
+        if are_on_gpu(operands):
             if self._fused is None:
                 self._fused = HOOKS.fuse(self._function)
             try:
@@ -42,7 +50,7 @@ class OneLaunch:
         return self._function(*operands)
 
 
-def _are_on_gpu(operands: tuple[Any, ...]) -> bool:
+def are_on_gpu(operands: tuple[Any, ...]) -> bool:
     """Return whether operands are arrays on a GPU, which no derivative or trace follows, and Python numbers.
 
     A fused function of no elements does not look at numbers, so it would take what the operations refuse.
@@ -59,3 +67,60 @@ def _are_on_gpu(operands: tuple[Any, ...]) -> bool:
         elif kind not in _NUMBERS:
             return False
     return found
+
+
+def in_one_launch(
+    function: Callable[..., Any],
+    options: tuple[Hashable, ...],
+    operands: Sequence[Any],
+    keep: Callable[[Call], None] | None = None,
+) -> Any:
+    """Return ``function(*operands, *options)``, on a GPU from kernels that store no intermediates.
+
+    Parameters
+    ----------
+    function : callable
+        A function of a module, which calls functions of arrays that `fuse` takes.
+    options : tuple
+        Constants, each of one class or one meaning for all that are equal to it.
+    operands : sequence of Array, number or None
+        An array, and others on the same device, or None where one is missing.
+    keep : callable, optional
+        Receives the call of arrays of these signatures, if there are no numbers, and if later calls may run it.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> in_one_launch(lambda x, y, axis: ta.sum(x * y, axis), (0,), (ta.asarray([1, 2]), ta.asarray([3, 4])))
+    Array(11, dtype=int64, device='cpu')
+    """
+    given = tuple([operand for operand in operands if operand is not None])
+    if not are_on_gpu(given) or STATE.get().recording is not None:
+        return function(*operands, *options)
+    arrays = [operand for operand in given if isinstance(operand, ArrayBase)]
+    fused = _fused(function, options, tuple([operand is None for operand in operands]))
+    found = fused(*given)
+    if keep is not None and len(arrays) == len(given) and not is_recorded(arrays[0]._signature.device):
+        plan = fused.plan_of(*arrays)
+        if plan is not None:
+            keep(_call_of(plan.program.direct))
+    return found
+
+
+@lru_cache(1024)
+def _fused(function: Callable[..., Any], options: tuple[Hashable, ...], missing: tuple[bool, ...]) -> Any:
+    """Return the fused function of the operands that are given."""
+
+    def of_given(*given: Any) -> Any:
+        operands = iter(given)
+        return function(*[None if each else next(operands) for each in missing], *options)
+
+    of_given.__name__ = function.__name__
+    return HOOKS.fuse(of_given)
+
+
+def _call_of(run: Callable[..., Any]) -> Call:
+    def call(stream: Any, *arrays: Any) -> Any:
+        return run(stream, arrays, arrays)
+
+    return call
