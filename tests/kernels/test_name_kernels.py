@@ -53,6 +53,34 @@ def _on_the_device(name: str, *arguments: int) -> None:
     getattr(numpy_names, name)(emulated_device(), *arguments)
 
 
+def test_quantiles_at_places_on_the_device(process):
+    process.pool.submit(_at_places).result()
+
+
+def _at_places() -> None:
+    import numpy as np
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+
+    device, rng = emulated_device(), np.random.default_rng(4)
+    values = rng.normal(size=(3, 12)).astype("float32")
+    values[0, 3] = np.nan
+    x = ta.asarray(values, device="cpu").to_device(device)
+    for name, most in (("quantile", 1), ("nanquantile", 1), ("percentile", 100), ("nanpercentile", 100)):
+        function = getattr(ta, name)
+        for places, dtype in ((0.3, "float64"), ([[0.0, 1.0], [0.25, 0.75]], "float16"), ([], "float32")):
+            q = ta.asarray(np.asarray(places) * most, dtype=dtype, device="cpu")
+            found = ta.to_numpy(function(x, q.to_device(device), 1))
+            assert found.tobytes() == ta.to_numpy(function(x, q, 1)).tobytes(), (name, places)
+            exact = getattr(np, name)(values.astype(float), ta.to_numpy(q).astype(float), 1)
+            assert np.allclose(found, exact, rtol=1e-5, atol=1e-6, equal_nan=True), (name, places)
+        with pytest.raises(ta.errors.ShapeError, match=rf"^{name}: expected q from 0 to {most}"):
+            function(x, ta.asarray([most + 0.5], device=device))
+        with pytest.raises(ta.errors.DeviceError, match=rf"^{name}: the operands are on cpu and on cuda:0; move one"):
+            function(ta.to_numpy(x), ta.asarray([0.5], device=device))
+
+
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_a_call_is_the_same_on_both_devices(process, kind):
     process.pool.submit(_on_both_devices, kind).result()

@@ -25,8 +25,15 @@ from tilearray.functions.reductions import all, any, averaged, folded, is_zero, 
 from tilearray.functions.scans import cumulative_prod, cumulative_sum
 from tilearray.functions.searching import argmax, argmin
 from tilearray.numpy_names.numbers import fmax, fmin
-from tilearray.numpy_names.quantiles import hundredths, median_there, quantile_by_numpy, quantile_there, runs_there
-from tilearray.numpy_names.through_numpy import by_numpy, exact
+from tilearray.numpy_names.quantiles import (
+    hundredths,
+    median_there,
+    parts_of,
+    quantile_by_numpy,
+    quantile_there,
+    runs_there,
+)
+from tilearray.numpy_names.through_numpy import by_numpy
 from tilearray.ops.arithmetic import choose
 from tilearray.ops.one_launch import in_one_launch
 from tilearray.ops.options import checked_flag
@@ -441,7 +448,7 @@ def nanquantile(
     del overwrite_input
     x = as_array("nanquantile", a)
     if runs_there("nanquantile", x, method, weights, skips_nan=True):
-        return quantile_there("nanquantile", x, exact("nanquantile", q), axis, out, keepdims, skips_nan=True)
+        return quantile_there("nanquantile", x, parts_of("nanquantile", x, q), axis, out, keepdims, skips_nan=True)
     return quantile_by_numpy("nanquantile", a, q, axis, out, method, keepdims, weights)
 
 
@@ -465,7 +472,8 @@ def nanpercentile(
     Array(1.5, dtype=float32, device='cpu')
     """
     del overwrite_input
-    x, parts = as_array("nanpercentile", a), exact("nanpercentile", q)
+    x = as_array("nanpercentile", a)
     if runs_there("nanpercentile", x, method, weights, skips_nan=True):
-        return quantile_there("nanpercentile", x, hundredths(parts), axis, out, keepdims, skips_nan=True)
+        parts = hundredths(parts_of("nanpercentile", x, q))
+        return quantile_there("nanpercentile", x, parts, axis, out, keepdims, skips_nan=True)
     return quantile_by_numpy("nanpercentile", a, q, axis, out, method, keepdims, weights)

@@ -19,9 +19,10 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.fills import arange, empty, full
+from tilearray.engine.devices import common_device
 from tilearray.engine.signature import from_host
 from tilearray.errors import DeviceError, DTypeError, GradientError, ShapeError, shown
-from tilearray.functions.arguments import by_expressions, check_kind, is_differentiated
+from tilearray.functions.arguments import as_array, by_expressions, check_kind, is_differentiated
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.distinct import taken
 from tilearray.functions.indexing.take import take, take_along_axis
@@ -139,7 +140,37 @@ def quantile_by_numpy(
 ) -> Array:
     """Return quantiles by NumPy, with weights if there are any."""
     options: dict[str, Any] = {} if weights is None else {"weights": np.asarray(exact(function, weights))}
-    return by_numpy(function, (a,), exact(function, q), axis=axis, method=method, keepdims=keepdims, out=out, **options)
+    return by_numpy(
+        function,
+        (a,),
+        parts_of(function, as_array(function, a), q),
+        axis=axis,
+        method=method,
+        keepdims=keepdims,
+        out=out,
+        **options,
+    )
+
+
+def parts_of(function: str, x: Array, q: Any) -> Any:
+    """Return `q` as a number or data of the host. If it is an Array on the GPU of `x`, the call waits for it.
+
+    Raises
+    ------
+    DeviceError
+        If it is on a GPU where `x` is not.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> x = ta.zeros(3, device="cpu")
+    >>> parts_of("quantile", x, 0.5), parts_of("quantile", x, ta.asarray([0.25], device="cpu"))
+    (0.5, array([0.25], dtype=float32))
+    """
+    if not isinstance(q, Array) or q.device.backend.on_host:
+        return exact(function, q)
+    common_device(function, [x._signature, q._signature])
+    return to_numpy(q)
 
 
 def hundredths(q: Any) -> Any:

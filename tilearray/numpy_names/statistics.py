@@ -23,7 +23,14 @@ from tilearray.functions.scans import diff
 from tilearray.geometry.shapes import normalize_axes, normalize_axis
 from tilearray.numpy_names.on_device import there
 from tilearray.numpy_names.polynomials import covariances, fitted, poly_of, roots_there
-from tilearray.numpy_names.quantiles import hundredths, median_there, quantile_by_numpy, quantile_there, runs_there
+from tilearray.numpy_names.quantiles import (
+    hundredths,
+    median_there,
+    parts_of,
+    quantile_by_numpy,
+    quantile_there,
+    runs_there,
+)
 from tilearray.numpy_names.through_numpy import by_numpy, exact, float_of
 from tilearray.ops.arithmetic import divide, equal, multiply, subtract
 from tilearray.ops.number_parts import conj
@@ -175,7 +182,8 @@ def quantile(
     a : Array
         Of a real dtype.
     q : number, or sequence of numbers
-        From 0 to 1; the axes of a sequence come first in the result.
+        From 0 to 1; the axes of a sequence come first in the result. If it is an Array on a GPU, the call waits for
+        it.
     axis : int or tuple of int, optional
     out : Array, optional
     overwrite_input : bool
@@ -192,7 +200,7 @@ def quantile(
     ShapeError
         If `q` is not from 0 to 1, or the weights do not fit, or are negative or all 0, or `method` takes none.
     DeviceError
-        If `a` is on a GPU and there are weights.
+        If `a` is on a GPU and there are weights, or `q` is on a GPU and `a` is not on the same one.
 
     Examples
     --------
@@ -205,7 +213,7 @@ def quantile(
     del overwrite_input
     x = as_array("quantile", a)
     if runs_there("quantile", x, method, weights):
-        return quantile_there("quantile", x, exact("quantile", q), axis, out, keepdims, method=method)
+        return quantile_there("quantile", x, parts_of("quantile", x, q), axis, out, keepdims, method=method)
     return quantile_by_numpy("quantile", a, q, axis, out, method, keepdims, weights)
 
 
@@ -231,7 +239,7 @@ def percentile(
     del overwrite_input
     x = as_array("percentile", a)
     if runs_there("percentile", x, method, weights):
-        parts = hundredths(exact("percentile", q))
+        parts = hundredths(parts_of("percentile", x, q))
         return quantile_there("percentile", x, parts, axis, out, keepdims, method=method)
     return quantile_by_numpy("percentile", a, q, axis, out, method, keepdims, weights)
 
