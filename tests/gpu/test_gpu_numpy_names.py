@@ -34,6 +34,10 @@ def test_paddings(seed, largest):
     numpy_names.check_paddings("cuda:0", seed, CASES, largest)
 
 
+def test_windowed_sums():
+    numpy_names.check_windowed_sums("cuda:0", 2, 400)
+
+
 @pytest.mark.parametrize(
     "name", ["check_deletions", "check_long_products", "check_options", "check_refusals", "check_python_data"]
 )

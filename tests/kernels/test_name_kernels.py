@@ -36,6 +36,7 @@ CASES = {
         ("check_repeats", (2, 4, 40)),
         *[("check_drawn", (name, 1, cases)) for name, cases in CASES.items()],
         ("check_paddings", (1, 60)),
+        ("check_windowed_sums", (1, 60)),
         ("check_deletions", ()),
         ("check_options", ()),
         ("check_refusals", ()),
@@ -108,6 +109,18 @@ def _ends_of_products() -> None:
         check_long_products(emulated_device(), 40, 7)
     finally:
         signals._AT_ONCE = before
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint64", "float32", "complex64", "complex128"])
+def test_the_compiler_takes_sums_over_windows(dtype):
+    """One launch, whose sums stay in registers; and of few places one more, which adds parts up."""
+    import tilearray as ta
+
+    few, many = (ta.zeros(size, dtype=dtype) for size in (300, 10**6))
+    (launch,) = ta.explain(ta.correlate, many, few, arch=90).launches
+    assert (launch.kernel.schedule, launch.kernel.code.spills) == ("windows", 0)
+    launches = ta.explain(ta.convolve, few, few, arch=90).launches
+    assert [one.kernel.schedule for one in launches] == ["windows", "reduce"]
 
 
 def test_the_compiler_takes_places_of_repeats():

@@ -77,6 +77,10 @@ size, at_once)``                                   upper half is the place of th
 ``("fold_places", node, result, position, input,   the same of all elements of an input, of which so many are sorted,
 size, ahead)``                                     equal to the place of the element; `position` is where one lies. That
                                                    many values are read ahead of those that are taken
+``("windows", chain, other, dtype, conjugated,     the sum, in a dtype, of products of a shorter array with a window of
+size, count, before, step)``                       a longer one, which begins `before` places before the element;
+                                                   `size` and `count` are their sizes. A chain is the node of a place
+                                                   in an array, and those of the element that lies there
 =================================================  ==================================================================
 
 Gathers, searches and reports access memory at computed places, a distance reads no memory, and a guarded element none

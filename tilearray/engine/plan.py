@@ -514,7 +514,7 @@ def _recipe(
     if operation.selects:
         return SelectionRecipe(operation, expression, device, result, careful)
     kinds = [str(node[0]) for node in expression.nodes]
-    written = _WRITTEN.get("distinct" if "distinct" in kinds else kinds[-1])
+    written = _WRITTEN.get(next((kind for kind in ("distinct", "windows") if kind in kinds), kinds[-1]))
     if written is not None:
         return written(operation, expression, device, result, careful)
     made = ScanRecipe if operation.scanned else ReductionRecipe if operation.reduced else Recipe
@@ -522,7 +522,7 @@ def _recipe(
 
 
 _WRITTEN = {
-    **dict.fromkeys(("fold", "fold_words", "fold_places"), FoldRecipe),
+    **dict.fromkeys(("fold", "fold_words", "fold_places", "windows"), FoldRecipe),
     **dict.fromkeys(("bins", "marks"), SegmentRecipe),
     **dict.fromkeys(("digits", "histograms", "rank", "sort", "argsort"), RowsRecipe),
     **dict.fromkeys(("sizes", "distinct"), RunsRecipe),

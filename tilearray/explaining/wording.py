@@ -86,6 +86,8 @@ def _read_by(node: tuple[Any, ...]) -> Sequence[int]:
         return node[1:4]
     if node[0] in ("fold_words", "fold_places"):
         return (*node[1:4], node[5])
+    if node[0] == "windows":
+        return (node[1][-1], node[2][-1], *node[5:])
     if node[0] == "product":
         return cast(Sequence[int], node[1:3])
     if node[0] in ("gather", "guarded"):
@@ -153,6 +155,9 @@ def _node_text(graph: Expression, position: int, names: Mapping[int, str]) -> st
         return f"slot by the bits of x{rest[1]}"
     if kind in ("slot", "count"):
         return f"{kind} of {node_text(graph, cast(int, rest[0]), names)}"
+    if kind == "windows":
+        long, short = (node_text(graph, cast("tuple[int, ...]", chain)[-1], names) for chain in rest[:2])
+        return f"{rest[2]}(sum of {short} times {long} in windows)"
     words = _WORDS.get(str(kind))
     if words is not None:
         value = cast(int, rest[_VALUES.get(str(kind), 0)])

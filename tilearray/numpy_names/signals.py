@@ -16,7 +16,7 @@ from tilearray.arrays.array import Array
 from tilearray.engine.context import semantics
 from tilearray.engine.devices import common_device
 from tilearray.errors import OperandError, ShapeError, shown
-from tilearray.functions.arguments import as_array, as_array_beside, check_kind
+from tilearray.functions.arguments import as_array, as_array_beside, check_kind, is_differentiated
 from tilearray.functions.conversion import astype
 from tilearray.functions.indexing.views import get
 from tilearray.functions.joining import concat
@@ -27,6 +27,7 @@ from tilearray.functions.scans import diff, scan
 from tilearray.geometry.shapes import normalize_axes, normalize_axis
 from tilearray.numpy_names.on_device import as_read, there
 from tilearray.numpy_names.through_numpy import by_numpy, exact
+from tilearray.numpy_names.windowed_sums import windowed_sums
 from tilearray.ops.arithmetic import (
     abs,
     add,
@@ -76,8 +77,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Array:
         x, y = _signals("convolve", given.arrays)
         if y.size > x.size:
             x, y = y, x
-        kernel = flip(y)
-        return given.finished(_slid(x, _conjugate(kernel), _overlap("convolve", mode, y.size)))
+        return given.finished(_slid(x, flip(y), _overlap("convolve", mode, y.size), ""))
 
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Array:
@@ -98,8 +98,8 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Array:
         x, y = _signals("correlate", given.arrays)
         overlap = _overlap("correlate", mode, x.size if x.size < y.size else y.size)
         if y.size <= x.size:
-            return given.finished(_slid(x, y, overlap))
-        return given.finished(flip(_slid(_conjugate(y), _conjugate(x), overlap)))
+            return given.finished(_slid(x, y, overlap, "short"))
+        return given.finished(flip(_slid(y, x, overlap, "long")))
 
 
 def _signals(function: str, arrays: list[Array]) -> list[Array]:
@@ -128,8 +128,16 @@ def _conjugate(x: Array) -> Array:
     return conj(x) if dtypes.info(x.dtype).kind == "complex" else x
 
 
-def _slid(x: Array, y: Array, overlap: tuple[int, int]) -> Array:
-    """The sums of products of an array and the conjugates of a shorter one, at every place."""
+def _slid(x: Array, y: Array, overlap: tuple[int, int], conjugated: str) -> Array:
+    """The sums of products of an array and a shorter one, at every place."""
+    if is_differentiated(x) or is_differentiated(y):
+        x, y = (_conjugate(x) if conjugated == "long" else x), (y if conjugated == "short" else _conjugate(y))
+        return _in_reductions(x, y, overlap)
+    return windowed_sums(x, y, *overlap, conjugated)
+
+
+def _in_reductions(x: Array, y: Array, overlap: tuple[int, int]) -> Array:
+    """The sums of products of an array and the conjugates of a shorter one, by functions that have gradients."""
     before, after = overlap
     size = y.size
     if not before + after:

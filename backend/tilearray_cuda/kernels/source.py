@@ -39,12 +39,14 @@ from tilearray_cuda.kernels.schedules.select import Select
 from tilearray_cuda.kernels.schedules.shared_columns import SharedColumns
 from tilearray_cuda.kernels.schedules.sort import Sort
 from tilearray_cuda.kernels.schedules.walked_rows import WalkedRows
+from tilearray_cuda.kernels.schedules.windows import Windows
 from tilearray_cuda.kernels.selection import selected
 from tilearray_cuda.kernels.shared_columns import shared_columns
 from tilearray_cuda.kernels.sort import sorted_rows
 from tilearray_cuda.kernels.spec import KernelSpec, Operand
 from tilearray_cuda.kernels.storage import STORAGE
 from tilearray_cuda.kernels.walked_rows import walked_rows
+from tilearray_cuda.kernels.windows import windowed
 
 DEVICE_FILES = (
     "numeric.py",
@@ -70,6 +72,7 @@ BODIES: tuple[tuple[type[Schedule], Callable[[Any], list[str]]], ...] = (
     (Held, held),
     (SharedColumns, shared_columns),
     (Reduce, reduced),
+    (Windows, windowed),
     (Fold, folded),
     (Sort, sorted_rows),
     (Partition, partitioned),
@@ -139,7 +142,7 @@ def name_of(schedule: Schedule) -> str:
     if spec.has_node("fold", "fold_words", "fold_places"):
         moved = calls[:4]
     last = ("bins", "digits", "histograms", "rank", "sort", "argsort", "mended", "mended_order", "marks", "starts")
-    for node in (*last, "sizes", "distinct"):
+    for node in (*last, "sizes", "distinct", "windows"):
         moved = [node] if spec.has_node(node) else moved
     return "_".join([*(moved or calls[:4] or ["copy"]), schedule.case])
 

@@ -40,6 +40,7 @@ from tilearray_cuda.kernels.schedules.select import Select
 from tilearray_cuda.kernels.schedules.sort import Sort
 from tilearray_cuda.kernels.schedules.tiled import Tiled
 from tilearray_cuda.kernels.schedules.walked_rows import WalkedRows
+from tilearray_cuda.kernels.schedules.windows import Windows
 from tilearray_cuda.kernels.storage import STORAGE
 from tilearray_host.casts import scalar
 
@@ -415,6 +416,8 @@ def _number(operand: Any, value: Number) -> dict[str, Any]:
 def programs_of(kernel: Kernel) -> int:
     """The number of programs that cover the loop."""
     schedule, shape, tile = kernel.schedule, kernel.loop.shape, dict(kernel.source.constants)
+    if isinstance(schedule, Windows):
+        return -(-shape[0] // tile["BLOCK"]) * math.prod(shape[1:])
     if isinstance(schedule, Linear):
         return -(-(math.prod(shape) + schedule.lead) // tile["BLOCK"])
     if isinstance(schedule, Select):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -473,7 +474,67 @@ def check_long_products(device: Any, elements: int = 50_000, others: int = 101) 
         for mode in ("full", "same", "valid"):
             for name, pair in (("convolve", (short, long)), ("correlate", (long, short)), ("correlate", (short, long))):
                 mine = getattr(ta, name)(*[ta.asarray(x, device=device) for x in pair], mode)
-                np.testing.assert_array_equal(ta.to_numpy(mine), getattr(np, name)(*pair, mode), f"{name} {mode}")
+                wanted = getattr(np, name)(*pair, mode)
+                np.testing.assert_array_equal(ta.to_numpy(mine), wanted, f"{name} {mode}")
+                if mode == "full":  # by functions that have gradients
+                    call = partial(getattr(ta, name), mode=mode)
+                    mine, _ = ta.vjp(call, *[ta.asarray(x.astype(np.float64), device=device) for x in pair])
+                    np.testing.assert_array_equal(ta.to_numpy(mine), wanted, f"vjp of {name}")
+
+
+PRODUCTS = ("bool", "int8", "uint16", "int32", "uint64", *("float16", "float32", "float64", "complex64", "complex128"))
+LENGTHS = (1, 2, 7, 8, 9, 31, 64, 129, 255, 256, 257, 262, 300, 520)
+
+
+def check_windowed_sums(device: Any, seed: int, cases: int) -> None:
+    """Convolve and correlate arrays of any sizes and strides: sums in float64, exact integers, and nothing beyond ends.
+
+    NaNs and infinities are at the ends of either array, where places beyond the ends of the other one are beside them.
+    """
+    rng = np.random.default_rng(seed)
+    for number in range(cases):
+        dtype, name = PRODUCTS[number % len(PRODUCTS)], str(rng.choice(["convolve", "correlate"]))
+        mode = str(rng.choice(["full", "same", "valid"]))
+        sizes = [int(size) for size in rng.choice(LENGTHS, 2)]
+        if number % 6 == 0:  # in mode "same" the first window begins one place before a step of eight
+            sizes, mode = [34, 300], "same"
+        pair = [_sampled(rng, dtype, size) for size in sizes]
+        mine = getattr(ta, name)(*[view_of(rng, x, device) for x in pair], mode)
+        told = f"#{number} {name} {dtype} {sizes} {mode}"
+        assert (str(mine.dtype), str(mine.device)) == (dtype, "cuda:0"), told
+        if dtype[0] not in "fc":
+            np.testing.assert_array_equal(ta.to_numpy(mine), getattr(np, name)(*pair, mode), told)
+            continue
+        wide = [x.astype(np.clongdouble if dtype[0] == "c" else np.longdouble) for x in pair]
+        with np.errstate(all="ignore"):
+            wanted = getattr(np, name)(*wide, mode)
+            bound = getattr(np, name)(*[np.abs(np.nan_to_num(x)) for x in pair], mode).astype(np.float64) * 2.0**-50
+        found = ta.to_numpy(mine)
+        for part in (np.real, np.imag):
+            got, want = part(found), part(wanted)
+            finite = np.isfinite(wanted)
+            with np.errstate(all="ignore"):
+                same = np.isfinite(found) == finite
+                unit = np.spacing(np.abs(want[finite]).astype(got.dtype)).astype(np.float64)
+            assert same.all(), told
+            assert (np.abs(got[finite] - want[finite]) <= 0.5001 * unit + bound[finite]).all(), told
+            if dtype[0] == "f":
+                np.testing.assert_array_equal(got[~finite], want[~finite].astype(got.dtype), told)
+
+
+def _sampled(rng: np.random.Generator, dtype: str, size: int) -> np.ndarray:
+    """Numbers, for floats with a NaN or an infinity at an end at times."""
+    if dtype == "bool":
+        return rng.random(size) < 0.1
+    if dtype[0] not in "fc":
+        info = np.iinfo(dtype)
+        return rng.integers(info.min, info.max, size, dtype, endpoint=True)
+    x = rng.standard_normal(size).astype(dtype)
+    if dtype[0] == "c":
+        x += 1j * rng.standard_normal(size).astype(x.real.dtype)
+    if rng.random() < 0.4:
+        x[int(rng.choice([0, -1]))] = float(rng.choice([np.nan, np.inf, -np.inf]))
+    return x
 
 
 def check_python_data(device: Any) -> None:

@@ -34,6 +34,7 @@ from tilearray_cuda.kernels.schedules.small_planes import SmallPlanes
 from tilearray_cuda.kernels.schedules.sort import Sort
 from tilearray_cuda.kernels.schedules.tile import Tiles
 from tilearray_cuda.kernels.schedules.walked_rows import WalkedRows
+from tilearray_cuda.kernels.schedules.windows import Windows
 from tilearray_cuda.kernels.spec import KernelSpec
 
 SCHEDULES: tuple[type[Schedule], ...] = (
@@ -56,6 +57,7 @@ SCHEDULES: tuple[type[Schedule], ...] = (
     ScanBlocks,
     Select,
     Product,
+    Windows,
     Fold,
     Sort,
     Partition,

@@ -34,7 +34,7 @@ class Fold(Linear):
         return ()
 
     @classmethod
-    def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule:
+    def fits(cls, spec: KernelSpec, facts: Any, arch: int) -> Schedule | None:
         """Every spec."""
         found = cls(spec, Tile(1, BLOCK, BLOCK // 32))
         _, (kind, *_, at_once) = found.node()
