@@ -946,3 +946,11 @@ def test_operands_of_any_strides_that_share_a_part_of_the_targets_memory():
         fused(row.reshape((8, 8)), row[7::-1], out=row.reshape((8, 8))).tolist()
         == (plain.reshape(8, 8) - 0.25 * plain[7::-1]).tolist()
     )
+
+
+@pytest.mark.parametrize("part", ["real", "imag"])
+def test_parts_of_what_is_computed_are_views_in_semantics_without_complex_numbers(part):
+    x = ta.asarray([1.5, -2.0], device="cpu")
+    with ta.semantics("cutile"):
+        found = ta.fuse(lambda x: getattr(x.astype("complex64"), part))(x)
+    assert found.tolist() == {"real": [1.5, -2.0], "imag": [0.0, 0.0]}[part]

@@ -39,6 +39,7 @@ from tilearray.geometry.walk import Walk, elements_outside, walk_of_view
 from tilearray.ops import number_parts
 from tilearray.ops.promotion_methods import REAL_PART
 from tilearray.promotion.semantics import Semantics
+from tilearray.promotion.systems import ARRAY_API
 
 if TYPE_CHECKING:
     from tilearray.engine.reducing import Reducing
@@ -524,9 +525,9 @@ def _part_of(value: Value, base: Layout, offset: int, x: ArrayBase, function: st
 
 
 def _complex_part(value: Value, dtype: np.dtype, imaginary: bool) -> Value:
-    """Return the real or imaginary part of a value."""
+    """Return the real or imaginary part of a value. A view is the same in all semantics, so none may refuse it."""
     row = number_parts.imag if imaginary else number_parts.real
-    expression = expression_of(row, STATE.get().semantics, (value.dtype,), None)
+    expression = expression_of(row, ARRAY_API, (value.dtype,), None)
     return Value(expression, (all_of(value),), Layout.of(value.shape), dtype, len(current_trace().steps))
 
 
