@@ -11,7 +11,7 @@ from tilearray.arrays.array import Array
 from tilearray.arrays.fills import full, ones, zeros
 from tilearray.arrays.triangular import eye
 from tilearray.engine.devices import Device
-from tilearray.errors import ShapeError
+from tilearray.errors import OperandError, ShapeError
 from tilearray.functions.arguments import without_derivative
 from tilearray.functions.conversion import astype, to_numpy
 from tilearray.functions.joining import concat
@@ -50,16 +50,22 @@ def fitted(x: Array, y: Array, w: Array | None, deg: Any, rcond: float | None) -
     Raises
     ------
     ShapeError
-        If there are no points, or another number of values or weights, or the degree is negative.
+        If the degree is negative.
+    OperandError
+        If there are no points, or another number of values or weights.
     """
     order = as_int(deg, "polyfit", "deg") + 1
-    if x.ndim != 1 or not x.size or y.ndim not in (1, 2) or x.shape[0] != y.shape[0] or order < 1:
-        raise ShapeError(
-            f"polyfit: expected points of one axis and deg >= 0, got {x.shape}, {y.shape} and deg={deg}; "
-            "write polyfit(x, y, 1)"
+    if order < 1:
+        raise ShapeError(f"polyfit: expected deg >= 0, got {deg}; write deg=1 for a line")
+    if x.ndim != 1 or not x.size or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
+        raise OperandError(
+            f"polyfit: expected points of one axis and a value for each, got shapes {x.shape} and {y.shape}; "
+            "write arrays of one length"
         )
     if w is not None and w.shape != x.shape:
-        raise ShapeError(f"polyfit: expected weights of shape {x.shape}, got {w.shape}; write a weight for each point")
+        raise OperandError(
+            f"polyfit: expected weights of shape {x.shape}, got {w.shape}; write a weight for each point"
+        )
     x, y = add(x, 0.0), add(y, 0.0)  # floats
     columns = vander(x, order)
     if w is not None:

@@ -294,7 +294,7 @@ def polyfit(
     ------
     GradientError
         If the points are differentiated and one of the options is given.
-    ShapeError
+    OperandError
         If there are no points, or another number of values or weights.
 
     Examples
@@ -350,5 +350,7 @@ def poly(seq_of_zeros: Any) -> Array:
     given = there("poly", (seq_of_zeros,))
     if given is None:
         return by_numpy("poly", (seq_of_zeros,))
+    if given.arrays[0].shape == (0,):
+        return by_numpy("poly", ([],))  # a number
     with semantics("numpy"):
         return given.finished(poly_of(given.arrays[0]))
