@@ -36,7 +36,7 @@ PROGRAM = 256
 """The places of a program."""
 ENOUGH = 2048
 """The programs that keep a GPU busy: there are more parts of the shorter array until there are as many."""
-LEAST_PART = 128
+LEAST_PART = 256
 """The least elements of a part."""
 
 
