@@ -14,7 +14,7 @@ ON_HOST = (
     "vectorize",
     *("quantile(x, 0.3, weights", "quantile(i, 0.4, 0, weights", "nanquantile(n, 0.3, weights"),
     *("percentile(x, [25, 50], 1, weights", "nanpercentile(q, [10, 90], 0, weights"),
-    *("r_[u, [u[0]], u]", "x[ix_", "ix_([]"),  # lists beside arrays on a GPU
+    *("polyval([1, 2], i)", "r_[u, [u[0]], u]", "x[ix_", "ix_([]"),  # lists beside arrays on a GPU
 )
 """Calls that are errors for arrays on a GPU."""
 

@@ -21,7 +21,7 @@ from tilearray.functions.reduction_options import finished
 from tilearray.functions.reductions import any, max, mean, min, reduced_axes, sum
 from tilearray.functions.scans import diff
 from tilearray.geometry.shapes import normalize_axes, normalize_axis
-from tilearray.numpy_names.on_device import there
+from tilearray.numpy_names.on_device import as_read, there
 from tilearray.numpy_names.polynomials import covariances, fitted, poly_of, roots_there
 from tilearray.numpy_names.quantiles import (
     hundredths,
@@ -256,7 +256,7 @@ def polyval(p: Any, x: Any) -> Array:
     >>> ta.polyval([3, 0, 1], 5)
     Array(76, dtype=int64, device='cpu')
     """
-    coefficients, places = all_arrays("polyval", [as_array_beside("polyval", p, x) if isinstance(x, Array) else p, x])
+    coefficients, places = all_arrays("polyval", [p, x])
     if coefficients.ndim != 1:
         raise ShapeError(
             f"polyval: expected coefficients of one axis, got shape {coefficients.shape}; write ta.reshape(p, -1)"
@@ -306,12 +306,13 @@ def polyfit(
     has_options = rcond is not None or full or w is not None or bool(cov)
     if has_options and (is_differentiated(x) or is_differentiated(y)):
         raise GradientError("polyfit: rcond, full, w and cov have no derivative; write ta.linalg.lstsq")
-    given = there("polyfit", (x, y) if w is None else (x, y, w))
+    given = there("polyfit", (x, y))
     if given is None:
         return by_numpy("polyfit", (x, y), deg, rcond=rcond, full=full, w=exact("polyfit", w), cov=cov)
     with semantics("numpy"):
-        places, values, *weights = given.arrays
-        fit = fitted(places, values, weights[0] if weights else None, deg, rcond)
+        places, values = given.arrays
+        weights = None if w is None else as_read("polyfit", as_array_beside("polyfit", w, places, "w"))
+        fit = fitted(places, values, weights, deg, rcond)
         found = given.finished(fit.coefficients)
         if full:
             residuals, values = given.finished(fit.residuals), given.finished(fit.singular_values)
