@@ -116,7 +116,7 @@ TEXTS = """
     lib.einsum('bi,bj->bij', g, g); lib.matmul(m, v); lib.matmul(v, m); lib.matmul(m, o); lib.matmul(r, r.T[:, :10])
     lib.matmul(r.T, r); lib.cov(r.T); lib.corrcoef(r.T); lib.convolve(x, c); lib.correlate(x, c)
     lib.convolve(x, c[:5], 'same'); lib.convolve(l, l); lib.polyval(c[:8], p); lib.vander(p, 5)
-    lib.polyfit(p[:1000000], q[:1000000], 3); lib.rot90(m).copy(); lib.tril(m); lib.triu(m, 1); m.T.copy()
+    lib.polyfit(d, d[::-1], 3); lib.rot90(m).copy(); lib.tril(m); lib.triu(m, 1); m.T.copy()
     lib.flip(m, axis=1).copy(); lib.roll(x, 5); lib.roll(m, 3, axis=1); lib.roll(m, (2, 3), axis=(0, 1))
     lib.repeat(x, 2); lib.repeat(m, 3, axis=1); lib.tile(x, 2); lib.tile(m, (2, 2)); lib.pad(m, 3)
     lib.pad(m, 3, mode='reflect'); lib.pad(m, 3, mode='edge'); lib.pad(m, 3, mode='linear_ramp')
