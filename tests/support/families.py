@@ -284,7 +284,7 @@ def names(of: Inputs) -> list[Any]:
     return [
         *(ta.convolve(flat, of(50)), ta.correlate(flat, of(7)), ta.convolve(of(901), of(700), "same"), *tops),
         *(ta.convolve(ta.astype(flat, "complex64"), of(33)), ta.convolve(ta.astype(of(99), "int16"), ints[:13])),
-        *(ta.nansum(gaps, axis=1), ta.nanmean(gaps, axis=0), ta.nanvar(gaps), ta.nanargmax(gaps, axis=1)),
+        *(ta.nansum(gaps, axis=1), ta.nanmean(gaps, axis=0), ta.nanvar(gaps), ta.nanmax(gaps, axis=1)),
         *(ta.sum(x, axis=0, where=x > 0), ta.max(x, axis=1, where=x > -9, initial=-99)),
         *(ta.bincount(ints, flat), ta.bincount(ints, ta.astype(flat, "float64"), 12)),
         *(ta.gcd(ints, 6), ta.logaddexp2(x, x[0]), *ta.divmod(ints, 4), *ta.modf(x), ta.round(x, 1)),

@@ -99,7 +99,8 @@ def histogram(
             )
         return _in_their_dtypes(array, scale, density, found, edges, bins)
     flat = _comparable(array if array.ndim == 1 else reshape(array, -1))
-    _check_rule("histogram", bins, weights)
+    if weights is not None and isinstance(bins, str):
+        raise _no_weights("histogram", bins)
     edges, equal = _edges("histogram", flat, bins, range)
     places = _bins(flat, edges, equal)
     size = edges.size
@@ -114,10 +115,9 @@ def histogram(
     return _in_their_dtypes(array, given, density, found, edges, bins)
 
 
-def _check_rule(function: str, bins: Any, weights: Any) -> None:
-    """Raise OperandError for a rule that chooses the number of bins, beside weights."""
-    if isinstance(bins, str) and weights is not None:
-        raise OperandError(f"{function}: expected no weights for bins={bins!r}, got some; write a number of bins")
+def _no_weights(function: str, rule: str) -> OperandError:
+    """The error of a rule that chooses the number of bins, beside weights."""
+    return OperandError(f"{function}: expected no weights for bins={rule!r}, got some; write a number of bins")
 
 
 def _sums(place: Any, size: int, weights: Any, given: Any) -> Any:
@@ -526,7 +526,8 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     array: Array = as_array("histogram_bin_edges", a)
     check_kind("histogram_bin_edges", array.dtype, REAL)
     if array.device.backend.computes_places:
-        _check_rule("histogram_bin_edges", bins, weights)
+        if weights is not None and isinstance(bins, str):
+            raise _no_weights("histogram_bin_edges", bins)
         found, _ = _edges("histogram_bin_edges", _comparable(reshape(array, -1)), bins, range)
         return _as_given(found, bins, float_of("histogram_bin_edges", [array.dtype]))
     weights = None if weights is None else exact("histogram_bin_edges", as_array("histogram_bin_edges", weights))
