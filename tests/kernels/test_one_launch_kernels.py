@@ -191,6 +191,44 @@ def test_one_launch(process: Any, function: str, check: str) -> None:
 
 
 def _on_the_device(check: str, function: str) -> None:
+    from unittest import mock
+
     from support.interpreter.emulated_gpu import emulated_device
 
-    globals()[check](emulated_device(), function)
+    from tilearray.ops import one_launch
+
+    with mock.patch.object(one_launch, "LARGE", 0):  # traced at the first call
+        globals()[check](emulated_device(), function)
+
+
+def test_layouts_are_traced_when_they_come_again(process):
+    process.pool.submit(_count_sights).result()
+
+
+def _count_sights() -> None:
+    """Small ones; large ones at once."""
+    from unittest import mock
+
+    from support.interpreter.emulated_gpu import emulated_device
+
+    import tilearray as ta
+    from tilearray.ops import one_launch
+
+    device = emulated_device()
+    calls = {
+        "round": lambda x: ta.round(x, 2),
+        "modf": lambda x: ta.modf(x)[0],
+        "nansum": ta.nansum,
+        "mean": lambda x: ta.mean(x, where=x > 0),
+    }
+    for call in calls.values():
+        for size, large in ((333, 2**28), (334, 2**28), (335, 4 * 335)):
+            x, counts, found = ta.arange(size, dtype="float32", device=device) / 7, [], []
+            with mock.patch.object(one_launch, "LARGE", large):
+                for _ in range(3):
+                    before = device.backend.launches
+                    found.append(ta.to_numpy(call(x)).tobytes())
+                    counts.append(device.backend.launches - before)
+            assert found == found[:1] * 3
+            assert counts[1] == counts[2]
+            assert (counts[0] > counts[1]) == (large == 2**28), (size, counts)

@@ -24,6 +24,7 @@ from tilearray.functions import binary_search, distinct, largest
 from tilearray.geometry import reduction
 from tilearray.geometry import selection as segments
 from tilearray.numpy_names import counting
+from tilearray.ops import one_launch
 
 Family = Callable[["Inputs"], list[Any]]
 
@@ -279,15 +280,15 @@ def names(of: Inputs) -> list[Any]:
     """NumPy's names: windows of signals, what NaN leaves over, weights of few places, and places that come or go."""
     x, flat, ints = of(37, 65), of(5001), of.ints(5001, below=9)
     gaps, long = ta.where(x > 5, ta.nan, x), of(9, 4099)
-    with replaced(largest, MANY=1):
-        tops = ta.top_k(long, 7)
+    with replaced(largest, MANY=1), replaced(one_launch, LARGE=0):
+        tops, few = ta.top_k(long, 7), [*ta.divmod(ints, 4), *ta.modf(x), ta.round(x, 1), ta.vander(flat, 4)]
+        few += [ta.nansum(gaps, axis=1), ta.nanmean(gaps, axis=0), ta.nanvar(gaps), ta.nanmax(gaps, axis=1)]
+        few += [ta.sum(x, axis=0, where=x > 0), ta.max(x, axis=1, where=x > -9, initial=-99)]
     return [
-        *(ta.convolve(flat, of(50)), ta.correlate(flat, of(7)), ta.convolve(of(901), of(700), "same"), *tops),
+        *(ta.convolve(flat, of(50)), ta.correlate(flat, of(7)), ta.convolve(of(901), of(700), "same"), *tops, *few),
         *(ta.convolve(ta.astype(flat, "complex64"), of(33)), ta.convolve(ta.astype(of(99), "int16"), ints[:13])),
-        *(ta.nansum(gaps, axis=1), ta.nanmean(gaps, axis=0), ta.nanvar(gaps), ta.nanmax(gaps, axis=1)),
-        *(ta.sum(x, axis=0, where=x > 0), ta.max(x, axis=1, where=x > -9, initial=-99)),
         *(ta.bincount(ints, flat), ta.bincount(ints, ta.astype(flat, "float64"), 12)),
-        *(ta.gcd(ints, 6), ta.logaddexp2(x, x[0]), *ta.divmod(ints, 4), *ta.modf(x), ta.round(x, 1)),
+        *(ta.gcd(ints, 6), ta.logaddexp2(x, x[0])),
         *(ta.delete(flat, np.arange(0, 5000, 7)), ta.insert(flat, np.arange(0, 5000, 9), 1), ta.delete(x, 3, axis=1)),
         *(ta.pad(x, 3, "linear_ramp"), ta.softmax(ta.astype(long, "bfloat16")), ta.log_softmax(of(9, 20_001))),
     ]

@@ -1,7 +1,9 @@
 """`OneLaunch` and `in_one_launch`: functions of arrays that call several operations, and are one launch on a GPU.
 
 One after the other, such operations write and read memory, and each is a call. The host runs them so. On a GPU `fuse`
-traces them once, and what follows on operands of the same layouts is a launch, or as few as `fuse` can make.
+traces them once, and what follows on operands of the same layouts is a launch, or as few as `fuse` can make. A trace
+takes milliseconds, and the operations some microseconds: so layouts are traced when they come for the second time, and
+those of large arrays at once. A program in which each call has another shape traces nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from tilearray.engine.backend import Call
+from tilearray.engine.caches import TwoGenerations
 from tilearray.engine.context import STATE
 from tilearray.engine.execute import is_recorded
 from tilearray.engine.signature import ArrayBase
@@ -18,6 +21,10 @@ from tilearray.errors import TileArrayError
 from tilearray.ops.hooks import HOOKS
 
 _NUMBERS = frozenset((int, float, complex))
+LARGE = 2**28
+"""The bytes of an array from which a function is traced at once: intermediates would take as much memory."""
+_SEEN: TwoGenerations[bool] = TwoGenerations(4096)
+"""The functions and layouts that came before."""
 
 
 class OneLaunch:
@@ -40,7 +47,7 @@ class OneLaunch:
 
     def __call__(self, *operands: Any) -> Any:
         """Run the function."""
-        if are_on_gpu(operands):
+        if are_on_gpu(operands) and is_traced(self, operands):
             if self._fused is None:
                 self._fused = HOOKS.fuse(self._function)
             try:
@@ -67,6 +74,16 @@ def are_on_gpu(operands: tuple[Any, ...]) -> bool:
         elif kind not in _NUMBERS:
             return False
     return found
+
+
+def is_traced(function: Hashable, operands: Sequence[Any]) -> bool:
+    """Return whether a function of arrays and numbers is traced: of large ones, or of layouts that came before."""
+    layouts = [x._signature if isinstance(x, ArrayBase) else x.__class__ for x in operands]
+    key = (function, *layouts)
+    if _SEEN.get(key) is not None:
+        return True
+    _SEEN.put(key, True)
+    return any(isinstance(x, ArrayBase) and x._signature.nbytes >= LARGE for x in operands)
 
 
 def in_one_launch(
@@ -97,14 +114,21 @@ def in_one_launch(
     given = tuple([operand for operand in operands if operand is not None])
     if not are_on_gpu(given) or STATE.get().recording is not None:
         return function(*operands, *options)
-    arrays = [operand for operand in given if isinstance(operand, ArrayBase)]
-    fused = _fused(function, options, tuple([operand is None for operand in operands]))
+    arrays, missing = _parted(operands)
+    if not is_traced((function, options, missing), given):
+        return function(*operands, *options)
+    fused = _fused(function, options, missing)
     found = fused(*given)
     if keep is not None and len(arrays) == len(given) and not is_recorded(arrays[0]._signature.device):
         plan = fused.plan_of(*arrays)
         if plan is not None:
             keep(_call_of(plan.program.direct))
     return found
+
+
+def _parted(operands: Sequence[Any]) -> tuple[list[ArrayBase], tuple[bool, ...]]:
+    """Return the arrays among operands, and which operands are missing."""
+    return [x for x in operands if isinstance(x, ArrayBase)], tuple([x is None for x in operands])
 
 
 @lru_cache(1024)
