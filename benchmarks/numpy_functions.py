@@ -58,7 +58,6 @@ ARRAYS: dict[str, Make] = {
     "d": _normal(_all, dtype="float64"),
     "h": _normal(_all, dtype="float16"),
     "p": lambda rng, n: rng.random(n, dtype="float32"),
-    "q": lambda rng, n: rng.random(n, dtype="float32"),
     "z": lambda rng, n: rng.standard_normal(n, dtype="float32") + 1j * rng.standard_normal(n, dtype="float32"),
     "i": lambda rng, n: rng.integers(0, 100, n),
     "k": lambda rng, n: rng.integers(1, 50, n),

@@ -15,14 +15,13 @@ from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.engine.context import semantics
 from tilearray.errors import ShapeError, shown
-from tilearray.functions.arguments import as_array
 from tilearray.functions.conversion import astype, single
 from tilearray.functions.reductions import max, mean, min, std, sum
 from tilearray.numpy_names.statistics import percentile
 from tilearray.ops.arithmetic import bitwise_and, divide, greater_equal, less_equal, multiply, pow, subtract
 
-Count = Callable[[Array, int], Any]
-"""Returns how often elements lie in so many bins of one width, as an Array."""
+Count = Callable[[Array, int], Array]
+"""Returns how often elements lie in so many bins of one width."""
 
 
 def bins_by_rule(function: str, x: Array, rule: str, edges: np.ndarray, is_limited: bool, count: Count) -> int:
@@ -121,7 +120,7 @@ def _stone(x: Array, count: Count) -> float:
         return 0.0
 
     def loss(bins: int) -> float:
-        shares = divide(astype(as_array("histogram", count(x, bins)), dtypes.float64), size)
+        shares = divide(astype(count(x, bins), dtypes.float64), size)
         return (2 - (size + 1) * _number(sum(multiply(shares, shares)))) * bins / extent
 
     most = int(math.sqrt(size)) if size > 10_000 else 100

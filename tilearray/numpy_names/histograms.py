@@ -47,6 +47,7 @@ from tilearray.numpy_names.counting import counted, real_weights, weighted, weig
 from tilearray.numpy_names.on_device import There, there
 from tilearray.numpy_names.through_numpy import by_numpy, check_given, exact, float_of, on_host, rounded
 from tilearray.ops.arithmetic import add, bitwise_and, choose, divide, greater, less, less_equal, subtract
+from tilearray.ops.one_launch import OneLaunch
 from tilearray.ops.row import REAL
 from tilearray.promotion.scalars import classify
 
@@ -572,17 +573,11 @@ def _turns(edges: Any) -> tuple[bool, bool]:
     if edges.size < 2:
         return False, False
     with semantics("numpy"):
-        falls, rises = divmod(single(_turning()(edges[:-1], edges[1:]), "digitize"), 2**32)
+        falls, rises = divmod(single(_turning(edges[:-1], edges[1:]), "digitize"), 2**32)
     return rises > 0, falls > 0
 
 
-@cache
-def _turning() -> Any:
-    """Return a fused function of neighbours: how many rise, and 2**32 for each pair that falls."""
-    from tilearray.arrays.fusion.fuse import fuse  # here: few programs need it
-
-    @fuse
-    def turning(x: Any, y: Any) -> Any:
-        return sum(add(choose(less(x, y), 1, 0), choose(greater(x, y), 2**32, 0)))
-
-    return turning
+@OneLaunch
+def _turning(x: Array, y: Array) -> Array:
+    """How many neighbours rise, and 2**32 for each pair that falls."""
+    return sum(add(choose(less(x, y), 1, 0), choose(greater(x, y), 2**32, 0)))

@@ -83,14 +83,9 @@ def _without(x: Array, deleted: np.ndarray, axis: int) -> Array:
     if len(runs) <= MOST_RUNS:
         kept = [x[(*front, slice(int(starts[run]), int(ends[run])))] for run in runs]
         return concat(kept, axis=axis) if len(kept) > 1 else (kept or [x[(*front, slice(0))]])[0].copy()
-    before = _sent(deleted - np.arange(deleted.size), x)  # how many slices stay before each one that goes
+    before = asarray(deleted - np.arange(deleted.size), device=x.device)  # the slices that stay before each
     places = arange(extent - deleted.size, dtype=dtypes.int64, device=x.device)
     return take(x, add(places, searchsorted(before, places, side="right")), axis, mode="clip")
-
-
-def _sent(places: np.ndarray, x: Array) -> Array:
-    """Places on the device of an array."""
-    return asarray(places, device=x.device)
 
 
 def _kept(places: Array, x: Array, axis: int) -> Array:
@@ -178,7 +173,7 @@ def _with_gaps(x: Array, before: np.ndarray, axis: int, values: Array) -> Array:
     starts, ends = np.append(0, before), np.append(before, extent)
     runs = np.flatnonzero(starts < ends)
     if len(runs) > MOST_RUNS:
-        new = _sent(before + np.arange(count), x)
+        new = asarray(before + np.arange(count), device=x.device)
         places = arange(extent + count, dtype=dtypes.int64, device=x.device)
         return take(x, subtract(places, searchsorted(new, places, side="right")), axis, mode="clip")
     found = new_like(deepest([x, values]), (*x.shape[:axis], extent + count, *x.shape[axis + 1 :]))

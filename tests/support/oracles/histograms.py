@@ -167,12 +167,15 @@ def check_names(device: Any) -> None:
     for edges in ([0.0, 1.0, 2.5], [3.0, 2.0, 2.0, -1.0], [1], []):
         for right in (False, True):
             values = np.array([[-1.0, 0.0], [2.0, np.nan]], np.float32)
-            found = ta.digitize(ta.asarray(values, device=device), np.array(edges, np.float64), right)
-            assert bits(ta.to_numpy(found)) == bits(np.digitize(values, np.array(edges, np.float64), right)), edges
+            theirs = np.array(edges, np.float64)
+            for given in (theirs, *[ta.asarray(theirs, device=device)] * 2):  # edges there are traced the second time
+                found = ta.digitize(ta.asarray(values, device=device), given, right)
+                assert bits(ta.to_numpy(found)) == bits(np.digitize(values, theirs, right)), edges
     with pytest.raises(ta.OperandError, match="bincount: expected a mode, got 'any'; write mode='ordered'"):
         ta.bincount(x, mode="any")  # type: ignore[arg-type]
-    with pytest.raises(ta.ShapeError, match="digitize: expected bins that increase or decrease"):
-        ta.digitize(x, [1, 3, 2])
+    for given in ([1, 3, 2], *[ta.asarray([1, 3, 2], device=device)] * 2):
+        with pytest.raises(ta.ShapeError, match="digitize: expected bins that increase or decrease"):
+            ta.digitize(x, given)
 
 
 def check_counts(device: Any, seed: int, count: int, elements: int) -> None:
