@@ -288,7 +288,7 @@ def polyfit(
     Returns
     -------
     Array
-        Or the tuple that NumPy returns with `full` or `cov`.
+        Or the tuple that NumPy returns with `full` or `cov`, in which `rcond` is a float.
 
     Raises
     ------
@@ -308,7 +308,8 @@ def polyfit(
         raise GradientError("polyfit: rcond, full, w and cov have no derivative; write ta.linalg.lstsq")
     given = there("polyfit", (x, y))
     if given is None:
-        return by_numpy("polyfit", (x, y), deg, rcond=rcond, full=full, w=exact("polyfit", w), cov=cov)
+        found = by_numpy("polyfit", (x, y), deg, rcond=rcond, full=full, w=exact("polyfit", w), cov=cov)
+        return (*found[:-1], float(found[-1])) if full else found
     with semantics("numpy"):
         places, values = given.arrays
         weights = None if w is None else as_read("polyfit", as_array_beside("polyfit", w, places, "w"))

@@ -77,6 +77,9 @@ def _alike(found: Any, wanted: Any, told: str) -> None:
         for mine, theirs in zip(found, wanted, strict=True):
             _alike(mine, theirs, told)
         return
+    if isinstance(wanted, float):
+        assert (type(found), found) == (float, wanted), told
+        return
     assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype), told
     assert str(found.device) == "cuda:0", told
     here, there = ta.to_numpy(found), ta.to_numpy(wanted)
