@@ -647,6 +647,16 @@ def test_a_fit_by_our_operations_is_numpys(options, columns):
         np.testing.assert_allclose(ta.to_numpy(found), wanted, 1e-9, 1e-9)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
+def test_the_bound_of_a_fit_is_the_float_that_numpy_takes(dtype):
+    """float16 has no number so small."""
+    x = np.array([1, 2, 3, 5], dtype)
+    read = x.astype("float32") if dtype == "float16" else x
+    for rcond in (None, 0.25):
+        found = ta.polyfit(ta.asarray(x), ta.asarray(x).astype("float16"), 1, rcond, full=True)[-1]
+        assert (type(found), found) == (float, np.polyfit(read, read, 1, rcond, full=True)[-1])
+
+
 ONE, TWO, PLACES = ta.ones(3), ta.ones((2, 3)), ta.arange(3)
 
 

@@ -72,12 +72,25 @@ def fitted(x: Array, y: Array, w: Array | None, deg: Any, rcond: float | None) -
         columns, y = multiply(columns, w[:, None]), multiply(y, w if y.ndim == 1 else w[:, None])
     lengths = sqrt(sum(multiply(columns, columns), axis=0))
     columns = divide(columns, lengths)
-    limit = x.shape[0] * float(np.finfo(x.dtype).eps) if rcond is None else rcond
+    limit = least_that_counts(x, rcond)
     found, residuals, rank, values = computed(
         "polyfit", matrices("polyfit", columns, y), "lstsq", columns, y, limit, float_dtype("polyfit", columns, y)
     )
     coefficients = divide(found, lengths if y.ndim == 1 else lengths[:, None])
     return Fit(coefficients, residuals, int(rank), values, limit, columns, lengths)
+
+
+def least_that_counts(x: Array, rcond: float | None) -> float:
+    """Return the least singular value of a fit that counts, by the largest: that of NumPy, if none is given.
+
+    Examples
+    --------
+    >>> import tilearray as ta
+    >>> least_that_counts(ta.zeros(10, dtype="int8"), None) == 10 * 2**-52
+    True
+    """
+    dtype = x.dtype if x.dtype.kind in "fc" else dtypes.float64
+    return x.shape[0] * float(np.finfo(dtype).eps) if rcond is None else float(rcond)
 
 
 def covariances(fit: Fit, is_scaled: bool) -> Array:

@@ -22,7 +22,7 @@ from tilearray.functions.reductions import any, max, mean, min, reduced_axes, su
 from tilearray.functions.scans import diff
 from tilearray.geometry.shapes import normalize_axes, normalize_axis
 from tilearray.numpy_names.on_device import as_read, there
-from tilearray.numpy_names.polynomials import covariances, fitted, poly_of, roots_there
+from tilearray.numpy_names.polynomials import covariances, fitted, least_that_counts, poly_of, roots_there
 from tilearray.numpy_names.quantiles import (
     hundredths,
     median_there,
@@ -309,7 +309,10 @@ def polyfit(
     given = there("polyfit", (x, y))
     if given is None:
         found = by_numpy("polyfit", (x, y), deg, rcond=rcond, full=full, w=exact("polyfit", w), cov=cov)
-        return (*found[:-1], float(found[-1])) if full else found
+        if not full:
+            return found
+        (places,) = all_arrays("polyfit", [x])
+        return (*found[:-1], least_that_counts(as_read("polyfit", places), rcond))
     with semantics("numpy"):
         places, values = given.arrays
         weights = None if w is None else as_read("polyfit", as_array_beside("polyfit", w, places, "w"))
