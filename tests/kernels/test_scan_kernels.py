@@ -112,15 +112,20 @@ def _compare_blocks() -> None:
     try:
         for dtype, function in (
             ("float32", ta.cumulative_sum),
+            ("float64", ta.cumulative_sum),  # two rows of totals at once
+            ("float32", ta.maximum.accumulate),
             ("complex64", ta.cumulative_prod),
             ("int32", ta.cumulative_sum),
             ("int32", ta.maximum.accumulate),
         ):
-            x = ta.asarray(rng.normal(size=(2, 34_001 // (1 + (dtype != "float32")))) * 3 + 1).astype(dtype)
+            size = 34_001 // (1 + (dtype not in ("float32", "float64")))
+            x = ta.asarray(rng.normal(size=(2, size)) * 3 + 1).astype(dtype)
             for given in (x, x[0, 1:]):
                 axis = given.ndim - 1
                 found = function(given.to_device(device), axis=axis)
                 compare(function(given, axis=axis), found, f"{function.__name__} {dtype} {given.shape}")
+        x = ta.asarray(rng.normal(size=(3, 32 * 1024)).astype("float32"))  # what is combined at once is a row
+        compare(ta.cumulative_sum(x, axis=1), ta.cumulative_sum(x.to_device(device), axis=1), "whole rows")
         assert ta.cumulative_sum(ta.asarray(np.random.default_rng(5).normal(size=9001))).tolist() != whole
     finally:
         scan.CHUNKS, scan.MEMBERS = before
