@@ -350,7 +350,7 @@ def _awaited(node: Node) -> list[str]:
 
 
 def _totals(schedule: ScanBlocks, node: Node) -> list[str]:
-    """Return the lines of the program that combines totals: as many at once as there are, up to a row of threads or two.
+    """Return the lines of the program that combines totals: as many at once as there are, up to two rows of threads.
 
     The next totals are read meanwhile.
     """
