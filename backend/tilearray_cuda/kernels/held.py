@@ -5,6 +5,7 @@ What a reduction gives is a value for each row, and the nodes after it may combi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from tilearray_cuda.kernels.casts import Value
@@ -51,6 +52,9 @@ def held_and_chunks(
     branches = _chunks(schedule)
     alone = branches[0]._replace(mask=_rows_mask(branches[0]), tag="")
     rows: Values = {}  # values that a whole row has
+    of_threads = _of_threads(schedule)
+    cells: Values = {}  # the same as each thread has them once
+    spread: Values = {}  # and what is computed of them, for all elements of a row
     chunks: list[Values] = [{} for _ in branches]
     lines: list[str] = []
 
@@ -58,8 +62,15 @@ def held_and_chunks(
         text, known = computed(schedule, alone, [node for node in wanted if node in once and node not in rows], rows)
         rows.update(known)
         lines.extend(text)
+        new = [node for node in wanted if node in of_threads and node not in spread]
+        text, known = computed(schedule, alone, new, cells)
+        cells.update(known)
+        lines.extend(text)
+        for node in new:
+            text, spread[node] = _in_all_lanes(schedule, node, *known[node])
+            lines.extend(text)
         for place, branch in enumerate(branches):
-            known = {**rows, **chunks[place]}
+            known = {**rows, **spread, **chunks[place]}
             text, chunks[place] = computed(schedule, branch, [node for node in wanted if node not in known], known)
             lines.extend(text)
 
@@ -69,10 +80,11 @@ def held_and_chunks(
         lines += _over_chunks(schedule, node, branches, chunks)
         parts = [n for n, each in enumerate(nodes) if each[0] == "part" and each[1] == node.number]
         rows.update({n: part_value(found, nodes[n]) for n in parts})
-    spread, single = spread_and_single(schedule)
-    compute(sorted({*computed_for(schedule, spread), *last}))
+        cells.update({n: _of_first_cell(schedule, node, *part_value(found, nodes[n])) for n in parts if of_threads})
+    outputs, single = spread_and_single(schedule)
+    compute(sorted({*computed_for(schedule, outputs), *last}))
     for branch, values in zip(branches, chunks, strict=True):
-        lines += stored(schedule, branch, values, spread)
+        lines += stored(schedule, branch, values, outputs)
     if single:  # a result for each row
         firsts = {number: (_first(schedule, value), dtype) for number, (value, dtype) in rows.items()}
         wanted = [node for node in computed_for(schedule, single) if node not in firsts]
@@ -99,6 +111,39 @@ def computed_for(schedule: Schedule, outputs: list[int]) -> list[int]:
 def of_rows(schedule: Schedule) -> set[int]:
     """Return the nodes that have one value for a whole row."""
     return constant_along(schedule.spec, 1, parts=True)
+
+
+def _of_threads(schedule: Held) -> set[int]:
+    """Return the nodes that each thread computes once for a row: what follows from reductions alone.
+
+    Such as the logarithm of a sum: on all elements of a vector, the compiler would compute it four times.
+    """
+    if isinstance(schedule, HeldLanes) or schedule.threads > WARP:
+        return set()
+    nodes, found = schedule.spec.nodes, set[int]()
+    parts = {number for number, node in enumerate(nodes) if node[0] == "part"}
+    for number, node in enumerate(nodes):
+        given = (node[1],) if node[0] == "cast" else node[2] if node[0] == "call" else ()
+        if given and (parts | found).issuperset(given):
+            found.add(number)
+    return found
+
+
+def _of_first_cell(schedule: Held, node: Node, value: Value, dtype: str) -> tuple[Value, str]:
+    """Return what a reduction gives as the first cell of a row has it."""
+    cell = cells_of(schedule.run)[0]
+    names = [name for each in node.names() for name in each]
+    return tuple([re.sub(rf"\b({'|'.join(names)})\b", rf"\1{cell}", text) for text in value]), dtype
+
+
+def _in_all_lanes(schedule: Held, node: int, value: Value, dtype: str) -> tuple[list[str], tuple[Value, str]]:
+    """Return the lines that give a value of each thread to all of its elements of a row, and the new value."""
+    lines: list[str] = []
+    names = tuple([f"row{node}_{part}" for part in range(len(value))])
+    for name, text in zip(names, value, strict=True):
+        lines += [f"{name}{cell} = {text}" for cell in cells_of(schedule.run)]
+        lines += whole(name, schedule.run)
+    return lines, (names, dtype)
 
 
 def _over_chunks(schedule: Held, node: Node, branches: list[Branch], chunks: list[Values]) -> list[str]:
