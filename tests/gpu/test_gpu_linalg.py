@@ -206,3 +206,17 @@ def test_streams():
     for stream in [ta.cuda.Stream() for _ in range(3)]:
         with ta.cuda.stream(stream):
             np.testing.assert_allclose(ta.to_numpy(ta.linalg.inv(x)), wanted, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["float32", "complex128"])
+def test_singular_values_of_few_columns_of_more_than_2_to_the_20_rows(name):
+    rng = np.random.default_rng(11)
+    values = rng.normal(size=(2**20 + 5, 3)) + (1j * rng.normal(size=(2**20 + 5, 3)) if name == "complex128" else 0)
+    x, exact = ta.astype(ta.asarray(values, device="cuda"), name), values.astype(name)
+    wanted = np.linalg.svd(exact.astype(np.result_type(name, "float64")), compute_uv=False)
+    near = 1e-5 if name == "float32" else 1e-12
+    np.testing.assert_allclose(ta.to_numpy(ta.linalg.svdvals(x)), wanted, near)
+    u, s, vh = ta.linalg.svd(x, full_matrices=False)
+    np.testing.assert_allclose(ta.to_numpy((u * s) @ vh), exact, atol=20 * near)
+    found = ta.linalg.lstsq(x, x @ ta.asarray([1, 2, 3], device="cuda", dtype=name)).x
+    np.testing.assert_allclose(ta.to_numpy(found), [1, 2, 3], 20 * near)

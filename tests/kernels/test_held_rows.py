@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from support.kernels import needs_triton
 
@@ -21,6 +23,14 @@ def test_results_of_one_row_are_stored(dtype):
     assert launch.kernel.schedule == "held_lanes"
     assert launch.kernel.tile[0] == 1
     assert launch.kernel.code.spills == 0
+
+
+def test_a_thread_computes_once_what_follows_from_a_reduction():
+    """Each element of a vector, and each of eight chunks, had a logarithm of its own."""
+    (launch,) = ta.explain(lambda x: ta.log_softmax(x, axis=1), ta.empty((1000, 1000)), arch=90).launches
+    assert launch.kernel.schedule == "held"
+    (argument,) = re.findall(r"libdevice\.log\((\w+)\)", launch.kernel.source)
+    assert re.search(rf"\b{argument}_other = tl.gather\({argument}, ", launch.kernel.source)  # a cell
 
 
 def test_results_of_one_row_have_the_bits_of_the_function(process):

@@ -11,6 +11,7 @@ from support.oracles.factors import CHECKS, DTYPES, check_errors, check_function
 import tilearray as ta
 from tilearray.errors import DeviceError, ShapeError
 from tilearray.functions import device_products
+from tilearray.linalg import device_matrices
 from tilearray.linalg.device_matrices import cheapest_splits
 
 pytest.importorskip("tilearray_cuda.runtime.driver", reason="cuda-python is not installed")
@@ -111,6 +112,29 @@ def test_singular_values(gpu, monkeypatch, name, shape, stack):
         assert set(calls) == {"xgesvd"}
     else:
         assert calls == ["gesvdj_batched"] * 4 * 2 * 3
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("stack", [(), (2,)])
+def test_singular_values_of_few_columns_are_those_of_their_triangular_factors(gpu, monkeypatch, name, stack):
+    monkeypatch.setattr(device_matrices, "THIN_ROWS", 30)
+    for given in svd_kinds(np.random.default_rng(8), (48, 3), name):
+        x = ta.asarray(np.broadcast_to(given, (*stack, 48, 3)), device=gpu)
+        check_svd(x)
+        check_svd(x.mT)
+    assert set(gpu.backend.factors.library.calls) == {
+        "xgeqrf",
+        "xgesvd",
+        {"float32": "sorgqr", "float64": "dorgqr", "complex64": "cungqr", "complex128": "zungqr"}[name],
+    }
+
+
+def test_least_squares_of_many_equations(gpu, monkeypatch):
+    monkeypatch.setattr(device_matrices, "THIN_ROWS", 30)
+    x = np.random.default_rng(9).normal(size=200)
+    columns, values = ta.asarray(np.vander(x, 4), device=gpu), ta.asarray(3 - 2 * x + x**3, device=gpu)
+    np.testing.assert_allclose(ta.to_numpy(ta.linalg.lstsq(columns, values).x), [1, 0, -2, 3], atol=1e-12)
+    assert gpu.backend.factors.library.calls == ["xgeqrf", "xgesvd", "dorgqr"]
 
 
 def test_singular_values_are_one_launch_and_one_wait(gpu):

@@ -45,6 +45,9 @@ from tilearray.ops.promotion_methods import COMPLEX_OF, REAL_PART, opmath
 _INT32: Final = dtypes.int32
 _LARGEST: Final = float(np.finfo(np.float64).max)
 
+THIN, THIN_ROWS = 16, 2**20
+"""The rows for each column, and the rows, from which singular values are those of a triangular factor."""
+
 _SINGULAR = "Singular matrix"
 _NOT_POSITIVE = "Matrix is not positive definite"
 _NO_SVD = "SVD did not converge"
@@ -380,20 +383,45 @@ class DeviceMatrices:
         finite is reported in a word.
         """
         *stack, m, n = x.shape
+        if function == "gesvd" and not full_matrices and m > THIN_ROWS and m >= THIN * n:
+            return self._thin_svd(x, sizes, word, full_matrices, wide)
         is_square = bool(full_matrices) or function == "gesvdj_batched"
         a, s = new_like(x, (*stack, n, m), wide), new_like(x, (*stack, n), _real(wide))
         u = new_like(x, (*stack, m if is_square else n, m), wide)
         v = new_like(x, (*stack, n, n), wide)
-        operands = [*_read(x, a), _as_memory(_readable(sizes, dtypes.float64), a), _word(word, a)]
-        run_fixed(kernels.scaled(x.dtype, wide), operands, a)
+        _write_scaled(x, sizes, word, a)
         how = full_matrices is not None, bool(full_matrices), m, n, _count(stack)
         info = self._run(function, a, *how, a._address, s._address, u._address, v._address)
-        found = new_like(s, s.shape)
-        run_fixed(kernels.restored(s.dtype), [s, broadcast_to(squeeze(sizes, axis=-1), s.shape)], found)
+        found = _restored(s, sizes)
         if full_matrices is None:
             return (u, found, v), info
         left = u.mT if full_matrices or not is_square else u[..., :n, :].mT
         return (left, found, v.mT if function == "gesvd" else _conjugate(v)), info
+
+    def _thin_svd(
+        self, x: Any, sizes: Any, word: Any, full_matrices: bool | None, wide: np.dtype
+    ) -> tuple[tuple[Any, Any, Any], Any]:
+        """Return the same of matrices of many rows and few columns, by the singular values of their triangular factors.
+
+        The library refuses to decompose 1e7 rows.
+        """
+        *stack, m, n = x.shape
+        count = _count(stack)
+        a, tau, s = (
+            new_like(x, (*stack, n, m), wide),
+            new_like(x, (*stack, n), wide),
+            new_like(x, (*stack, n), _real(wide)),
+        )
+        r, u, v = (new_like(x, (*stack, n, n), wide) for _ in range(3))
+        _write_scaled(x, sizes, word, a)
+        self._run("geqrf", a, m, n, count, a._address, tau._address)
+        r[...] = tril(a[..., :n])
+        has_vectors = full_matrices is not None
+        info = self._run("gesvd", r, has_vectors, False, n, n, count, r._address, s._address, u._address, v._address)
+        if not has_vectors:
+            return (u, _restored(s, sizes), v), info
+        self._run("orgqr", a, m, n, n, count, a._address, n * m, tau._address)
+        return (a.mT @ u.mT, _restored(s, sizes), v.mT), info
 
     def _eig(self, x: Any, dtype: np.dtype, vectors: bool) -> tuple[Any, Any]:
         given = opmath(dtype)
@@ -505,6 +533,19 @@ def _svd_of_nothing(x: Any, shape: tuple[int, ...], full: bool, dtype: np.dtype)
     u = new_like(x, (*stack, m, width), dtype)
     u[...] = eye(m, width, dtype=dtype, device=x.device)
     return u, new_like(x, (*stack, n), _real(dtype)), new_like(x, (*stack, n, n), dtype)
+
+
+def _write_scaled(x: Any, sizes: Any, word: Any, a: Any) -> None:
+    """Write matrices to columns, divided by powers of 2 next to their sizes."""
+    operands = [*_read(x, a), _as_memory(_readable(sizes, dtypes.float64), a), _word(word, a)]
+    run_fixed(kernels.scaled(x.dtype, a.dtype), operands, a)
+
+
+def _restored(s: Any, sizes: Any) -> Any:
+    """Return singular values of matrices of some sizes, given those of the scaled ones."""
+    found = new_like(s, s.shape)
+    run_fixed(kernels.restored(s.dtype), [s, broadcast_to(squeeze(sizes, axis=-1), s.shape)], found)
+    return found
 
 
 def _count(stack: Sequence[int]) -> int:
