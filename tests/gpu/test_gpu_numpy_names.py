@@ -39,7 +39,8 @@ def test_windowed_sums():
 
 
 @pytest.mark.parametrize(
-    "name", ["check_deletions", "check_long_products", "check_options", "check_refusals", "check_python_data"]
+    "name",
+    ["check_deletions", "check_long_products", "check_windows", "check_options", "check_refusals", "check_python_data"],
 )
 def test_others(name):
     getattr(numpy_names, name)("cuda:0")

@@ -37,6 +37,7 @@ CASES = {
         *[("check_drawn", (name, 1, cases)) for name, cases in CASES.items()],
         ("check_paddings", (1, 60)),
         ("check_windowed_sums", (1, 60)),
+        ("check_windows", ()),
         ("check_deletions", ()),
         ("check_options", ()),
         ("check_refusals", ()),

@@ -647,6 +647,16 @@ def test_a_fit_by_our_operations_is_numpys(options, columns):
         np.testing.assert_allclose(ta.to_numpy(found), wanted, 1e-9, 1e-9)
 
 
+@pytest.mark.parametrize("name", ["bartlett", "blackman", "hamming", "hanning"])
+def test_windows_are_numpys_rounded_once(name):
+    for points in (-3, 0, 1, True, 2, 3, 5.5, 12, np.int64(7), 12345):
+        wanted = getattr(np, name)(points).astype("float32")
+        np.testing.assert_array_equal(ta.to_numpy(getattr(ta, name)(points)), wanted)
+    for points in ("a", None, [1], np.nan, np.inf):
+        with pytest.raises(ta.OperandError, match=f"^{name}: expected a .*number, got .*; write {name}"):
+            getattr(ta, name)(points)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
 def test_the_bound_of_a_fit_is_the_float_that_numpy_takes(dtype):
     """float16 has no number so small."""

@@ -172,7 +172,7 @@ LIARS: list[Case] = [
     (lambda: ta.split(X, LIAR), ShapeError, "split: expected sections as an int, got .*Mock"),
     (lambda: ta.take(X, LIAR), OperandError, "indexing: expected integers or bools as indices, got .*Mock; write"),
     (lambda: ta.choose(X, LIAR), OperandError, "choose: expected a list or tuple of .* got .*Mock; write"),
-    (lambda: ta.hanning(LIAR), OperandError, "hanning: expected numbers, got .*Mock.*; write"),
+    (lambda: ta.hanning(LIAR), OperandError, "hanning: expected a number, got .*Mock.*; write"),
     (lambda: ta.evaluate(LIAR), ExpressionError, "evaluate: expected an expression as text, got .*Mock; write"),
     (lambda: X.__setitem__(0, LIAR), InterchangeError, "from_dlpack: .*Mock does not state its device"),
 ]

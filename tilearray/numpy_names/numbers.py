@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,13 +14,16 @@ import numpy as np
 from tilearray import dtypes
 from tilearray.arrays.array import Array
 from tilearray.arrays.asarray import asarray
+from tilearray.arrays.fills import arange, ones
 from tilearray.arrays.uninitialised import dtype_or_default
 from tilearray.dtypes import DTypeLike
-from tilearray.engine.context import STATE
+from tilearray.engine.context import STATE, semantics
+from tilearray.engine.devices import DeviceLike
 from tilearray.errors import OperandError, shown
 from tilearray.functions.arguments import as_array
 from tilearray.functions.conversion import astype
-from tilearray.ops.arithmetic import abs, choose, maximum, minimum, subtract
+from tilearray.ops.arithmetic import abs, choose, less_equal, maximum, minimum, subtract
+from tilearray.ops.elementary import cos
 from tilearray.ops.number_parts import copysign, isinf, nearest, trunc
 from tilearray.ops.one_launch import OneLaunch
 from tilearray.ops.promotion_methods import Promotion, computed_as
@@ -157,15 +162,43 @@ def _parts(x: Array) -> tuple[Array, Array]:
 # --- windows -------------------------------------------------------------------------------------------------------
 
 
-def _window(name: str, *args: Any) -> Array:
+def _window(
+    name: str, points: Any, device: DeviceLike | None, formula: Callable[..., Array], *constants: float
+) -> Array:
+    """Return ``formula(n, M - 1, *constants)`` of ``n = 1 - M, 3 - M, ..., M - 1``, as NumPy has it.
+
+    It is computed in float64 and rounded once.
+    """
     try:
-        found = getattr(np, name)(*args)
-    except (TypeError, ValueError) as error:
-        raise OperandError(f"{name}: expected numbers, got {shown(args)}: {error}; write {name}(5)") from error
-    return astype(asarray(found), dtype_or_default(None, name))
+        count = float(points)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise OperandError(f"{name}: expected a number, got {shown(points)}: {error}; write {name}(5)") from error
+    if not math.isfinite(count):
+        raise OperandError(f"{name}: expected a finite number, got {count}; write {name}(5)")
+    dtype = dtype_or_default(None, name)
+    if count <= 1:
+        return ones(int(count == 1), dtype=dtype, device=device)
+    with semantics("numpy"):
+        found = formula(arange(1 - count, count, 2.0, dtype=dtypes.float64, device=device), count - 1, *constants)
+    return astype(found, dtype)
 
 
-def bartlett(M: int) -> Array:  # noqa: N803 - NumPy's name
+@OneLaunch
+def _triangle(n: Array, end: float) -> Array:
+    return choose(less_equal(n, 0.0), 1.0 + n / end, 1.0 - n / end)
+
+
+@OneLaunch
+def _of_cosine(n: Array, end: float, mean: float, part: float) -> Array:
+    return mean + part * cos(math.pi * n / end)
+
+
+@OneLaunch
+def _of_cosines(n: Array, end: float) -> Array:
+    return 0.42 + 0.5 * cos(math.pi * n / end) + 0.08 * cos(2.0 * math.pi * n / end)
+
+
+def bartlett(M: int, *, device: DeviceLike | None = None) -> Array:  # noqa: N803 - NumPy's name
     """Return the Bartlett window with `M` points, in the default float.
 
     Examples
@@ -174,10 +207,10 @@ def bartlett(M: int) -> Array:  # noqa: N803 - NumPy's name
     >>> ta.bartlett(3).tolist()
     [0.0, 1.0, 0.0]
     """
-    return _window("bartlett", M)
+    return _window("bartlett", M, device, _triangle)
 
 
-def blackman(M: int) -> Array:  # noqa: N803 - NumPy's name
+def blackman(M: int, *, device: DeviceLike | None = None) -> Array:  # noqa: N803 - NumPy's name
     """Return the Blackman window with `M` points, in the default float.
 
     Examples
@@ -186,10 +219,10 @@ def blackman(M: int) -> Array:  # noqa: N803 - NumPy's name
     >>> ta.round(ta.blackman(3), 3).tolist()[1]
     1.0
     """
-    return _window("blackman", M)
+    return _window("blackman", M, device, _of_cosines)
 
 
-def hamming(M: int) -> Array:  # noqa: N803 - NumPy's name
+def hamming(M: int, *, device: DeviceLike | None = None) -> Array:  # noqa: N803 - NumPy's name
     """Return the Hamming window with `M` points, in the default float.
 
     Examples
@@ -198,10 +231,10 @@ def hamming(M: int) -> Array:  # noqa: N803 - NumPy's name
     >>> ta.hamming(3).tolist()[1]
     1.0
     """
-    return _window("hamming", M)
+    return _window("hamming", M, device, _of_cosine, 0.54, 0.46)
 
 
-def hanning(M: int) -> Array:  # noqa: N803 - NumPy's name
+def hanning(M: int, *, device: DeviceLike | None = None) -> Array:  # noqa: N803 - NumPy's name
     """Return the Hann window with `M` points, in the default float.
 
     Examples
@@ -210,11 +243,11 @@ def hanning(M: int) -> Array:  # noqa: N803 - NumPy's name
     >>> ta.hanning(3).tolist()
     [0.0, 1.0, 0.0]
     """
-    return _window("hanning", M)
+    return _window("hanning", M, device, _of_cosine, 0.5, 0.5)
 
 
-def kaiser(M: int, beta: float) -> Array:  # noqa: N803 - NumPy's name
-    """Return the Kaiser window with `M` points, in the default float.
+def kaiser(M: int, beta: float, *, device: DeviceLike | None = None) -> Array:  # noqa: N803 - NumPy's name
+    """Return the Kaiser window with `M` points, in the default float. NumPy computes it.
 
     Examples
     --------
@@ -222,4 +255,10 @@ def kaiser(M: int, beta: float) -> Array:  # noqa: N803 - NumPy's name
     >>> ta.kaiser(3, 0.0).tolist()
     [1.0, 1.0, 1.0]
     """
-    return _window("kaiser", M, beta)
+    try:
+        found = np.kaiser(M, beta)
+    except (TypeError, ValueError) as error:
+        raise OperandError(
+            f"kaiser: expected numbers, got {shown((M, beta))}: {error}; write kaiser(5, 3.5)"
+        ) from error
+    return astype(asarray(found, device=device), dtype_or_default(None, "kaiser"))

@@ -490,6 +490,16 @@ PRODUCTS = ("bool", "int8", "uint16", "int32", "uint64", *("float16", "float32",
 LENGTHS = (1, 2, 7, 8, 9, 31, 64, 129, 255, 256, 257, 263, 300, 520)
 
 
+def check_windows(device: Any) -> None:
+    """Windows of many points, of few and of none; the second call may be another one than the first."""
+    for name, *more in (("bartlett",), ("blackman",), ("hamming",), ("hanning",), ("kaiser", 3.5)):
+        for points in (0, 1, 2, 7, 1000, 1000):
+            found = getattr(ta, name)(points, *more, device=device)
+            assert found.device == ta.zeros(1, device=device).device
+            wanted = getattr(np, name)(points, *more)
+            np.testing.assert_allclose(ta.to_numpy(found), wanted, 1e-6, 1e-7, err_msg=f"{name}({points})")
+
+
 def check_windowed_sums(device: Any, seed: int, cases: int) -> None:
     """Convolve and correlate arrays of any sizes and strides: sums in float64, exact integers, and nothing beyond ends.
 
