@@ -45,8 +45,8 @@ from tilearray.ops.promotion_methods import COMPLEX_OF, REAL_PART, opmath
 _INT32: Final = dtypes.int32
 _LARGEST: Final = float(np.finfo(np.float64).max)
 
-THIN, THIN_ROWS = 16, 2**20
-"""The rows for each column, and the rows, from which singular values are those of a triangular factor."""
+THIN_ROWS, THIN = 2**20, 16
+"""A triangular factor gives the singular values of matrices with more rows than this, and so many for each column."""
 
 _SINGULAR = "Singular matrix"
 _NOT_POSITIVE = "Matrix is not positive definite"
@@ -412,10 +412,10 @@ class DeviceMatrices:
             new_like(x, (*stack, n), wide),
             new_like(x, (*stack, n), _real(wide)),
         )
-        r, u, v = (new_like(x, (*stack, n, n), wide) for _ in range(3))
+        u, v = (new_like(x, (*stack, n, n), wide) for _ in range(2))
         _write_scaled(x, sizes, word, a)
         self._run("geqrf", a, m, n, count, a._address, tau._address)
-        r[...] = tril(a[..., :n])
+        r = tril(a[..., :n])
         has_vectors = full_matrices is not None
         info = self._run("gesvd", r, has_vectors, False, n, n, count, r._address, s._address, u._address, v._address)
         if not has_vectors:

@@ -81,7 +81,7 @@ def fitted(x: Array, y: Array, w: Array | None, deg: Any, rcond: float | None) -
 
 
 def least_that_counts(x: Array, rcond: float | None) -> float:
-    """Return the least singular value of a fit that counts, by the largest: that of NumPy, if none is given.
+    """Return the share of the largest singular value up to which others count as 0: NumPy's if none is given.
 
     Examples
     --------

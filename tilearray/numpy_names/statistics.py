@@ -311,8 +311,7 @@ def polyfit(
         found = by_numpy("polyfit", (x, y), deg, rcond=rcond, full=full, w=exact("polyfit", w), cov=cov)
         if not full:
             return found
-        (places,) = all_arrays("polyfit", [x])
-        return (*found[:-1], least_that_counts(as_read("polyfit", places), rcond))
+        return (*found[:-1], least_that_counts(as_read("polyfit", as_array("polyfit", x)), rcond))
     with semantics("numpy"):
         places, values = given.arrays
         weights = None if w is None else as_read("polyfit", as_array_beside("polyfit", w, places, "w"))

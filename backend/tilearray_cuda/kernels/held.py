@@ -5,8 +5,8 @@ What a reduction gives is a value for each row, and the nodes after it may combi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
+from typing import Any
 
 from tilearray_cuda.kernels.casts import Value
 from tilearray_cuda.kernels.cells import cells_of, split, whole
@@ -16,6 +16,7 @@ from tilearray_cuda.kernels.reduction import (
     Node,
     combined,
     constant_along,
+    following,
     given,
     halved,
     halves,
@@ -23,6 +24,7 @@ from tilearray_cuda.kernels.reduction import (
     joined,
     kept_apart,
     needed,
+    part_named,
     part_value,
     reductions,
     update,
@@ -80,7 +82,7 @@ def held_and_chunks(
         lines += _over_chunks(schedule, node, branches, chunks)
         parts = [n for n, each in enumerate(nodes) if each[0] == "part" and each[1] == node.number]
         rows.update({n: part_value(found, nodes[n]) for n in parts})
-        cells.update({n: _of_first_cell(schedule, node, *part_value(found, nodes[n])) for n in parts if of_threads})
+        cells.update({n: _of_first_cell(schedule, node, nodes[n]) for n in parts if of_threads})
     outputs, single = spread_and_single(schedule)
     compute(sorted({*computed_for(schedule, outputs), *last}))
     for branch, values in zip(branches, chunks, strict=True):
@@ -120,20 +122,14 @@ def _of_threads(schedule: Held) -> set[int]:
     """
     if isinstance(schedule, HeldLanes) or schedule.threads > WARP:
         return set()
-    nodes, found = schedule.spec.nodes, set[int]()
-    parts = {number for number, node in enumerate(nodes) if node[0] == "part"}
-    for number, node in enumerate(nodes):
-        given = (node[1],) if node[0] == "cast" else node[2] if node[0] == "call" else ()
-        if given and (parts | found).issuperset(given):
-            found.add(number)
-    return found
+    parts = {number for number, node in enumerate(schedule.spec.nodes) if node[0] == "part"}
+    return following(schedule.spec, parts) - parts
 
 
-def _of_first_cell(schedule: Held, node: Node, value: Value, dtype: str) -> tuple[Value, str]:
+def _of_first_cell(schedule: Held, node: Node, part: Any) -> tuple[Value, str]:
     """Return what a reduction gives as the first cell of a row has it."""
     cell = cells_of(schedule.run)[0]
-    names = [name for each in node.names() for name in each]
-    return tuple([re.sub(rf"\b({'|'.join(names)})\b", rf"\1{cell}", text) for text in value]), dtype
+    return part_named(node, part, tuple([f"{name}{cell}" for name in node.names()[part[2]]]))
 
 
 def _in_all_lanes(schedule: Held, node: int, value: Value, dtype: str) -> tuple[list[str], tuple[Value, str]]:

@@ -120,6 +120,16 @@ def constant_along(spec: KernelSpec, axis: int, parts: bool) -> set[int]:
                 found.add(number)
             case ("input", position) if spec.operands[spec.outputs + position].last_two[axis] == 0:
                 found.add(number)
+            case _:
+                pass
+    return following(spec, found)
+
+
+def following(spec: KernelSpec, given: set[int]) -> set[int]:
+    """Return some nodes, and those that are computed of them alone."""
+    found = set(given)
+    for number, node in enumerate(spec.nodes):
+        match node:
             case ("cast", argument, *_) if argument in found:
                 found.add(number)
             case ("call", _, arguments, *_) if found.issuperset(arguments):
@@ -374,6 +384,13 @@ def part_value(found: list[Node], node: Any) -> tuple[Value, str]:
     if dtype == "bool":
         return (f"({names[0]} != 0)",), dtype
     return ((f"{names[0]}.to({own})",) if reduction.registers[node[2]] != own else names), dtype
+
+
+def part_named(node: Node, part: Any, names: Value) -> tuple[Value, str]:
+    """Return the value of a part of a reduction whose accumulators have other names, and its dtype."""
+    value, dtype = part_value([node], part)
+    renamed = zip(value, node.names()[part[2]], names, strict=True)
+    return tuple([text.replace(old, new) for text, old, new in renamed]), dtype
 
 
 def as_register(value: Value, dtype: str, register: str) -> Value:

@@ -8,12 +8,12 @@ value moves from thread to thread. Triton's own scans combine elements in an ord
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tilearray_cuda.kernels.casts import Value
 from tilearray_cuda.kernels.cells import cells_of, split, whole
 from tilearray_cuda.kernels.expression import Values, computed, indented, stored
-from tilearray_cuda.kernels.reduction import WIDER, Node, as_register, combined, extreme, needed, part_value
+from tilearray_cuda.kernels.reduction import WIDER, Node, as_register, combined, extreme, needed, part_named
 from tilearray_cuda.kernels.schedules.addressing import Branch
 from tilearray_cuda.kernels.schedules.scan import Scan
 from tilearray_cuda.kernels.storage import STORAGE
@@ -47,14 +47,8 @@ def scanned(schedule: Scan) -> list[str]:
     ]
     if not schedule.stores_segments:
         return lines
-    total = _value(node, ("part", node.number, 0), tagged(node, "_last"))
+    total = part_named(node, ("part", node.number, 0), tagged(node, "_last"))
     return [*lines, *stored(schedule, whole, {schedule.spec.stores[0]: total})]
-
-
-def _value(node: Node, part: Any, names: Value) -> tuple[Value, str]:
-    """Return the value of a part of a scan, whose accumulators have these names, and its dtype."""
-    value, dtype = part_value([node], part)
-    return tuple([text.replace(old, new) for text, old, new in zip(value, node.names()[0], names, strict=True)]), dtype
 
 
 def node_of(schedule: Scan) -> Node:
@@ -255,7 +249,7 @@ def results_of(schedule: Scan, node: Node, names: Value, chunk: Chunk) -> tuple[
     part = next(number for number, each in enumerate(nodes) if each[0] == "part")
     skipped = (*needed(nodes, list(node.values)), _state(schedule, node))
     after = [n for n, each in enumerate(nodes) if n not in skipped and each[0] not in ("scan", "total", "part")]
-    return computed(schedule, chunk.branch, after, {part: _value(node, nodes[part], names)})
+    return computed(schedule, chunk.branch, after, {part: part_named(node, nodes[part], names)})
 
 
 def lanes_scanned(schedule: Scan, node: Node, chunk: Chunk, values: Values) -> tuple[list[str], Value]:
